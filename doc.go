@@ -1,0 +1,2 @@
+// Package zertorewind is the root of the module.
+package zertorewind
