@@ -1,0 +1,225 @@
+// Package catalog answers one question about a tool of an AI agent: what is it? Read-only, mutating, or unknown, and if
+// it acts on a machine, which of its arguments names that machine.
+//
+// Unknown is the normal case and is not safe. The package is pure: no network, no clock, no files, no environment.
+//
+//	c, err := catalog.Default()
+//	name, _ := c.ParseToolName("mcp__proxmox__stop_vm")
+//	result := c.ClassifyCall(name, map[string]any{"node": "pve1", "vmid": "100"})
+//	// result.Class == catalog.Mutating, result.Targets[0].Value == "100"
+//
+// # How a tool is found
+//
+// Users choose the keys under which hosts know MCP servers, and hosts rewrite names: they change case, and turn dots,
+// dashes and spaces into underscores. So a server is matched by its project name or an alias, and two ASCII spellings
+// that a host may give one name are one name here. A catalogue that holds both is refused.
+//
+// A tool whose server is not recognised is looked up by its bare name. That may only make a verdict stricter: when
+// every entry with that tool name says mutating (or undo), so does the verdict; otherwise it is unknown. A tool is never
+// read-only, a checkpoint or local because some other server has a harmless tool of that name, and its arguments are
+// not read, since they may mean something else there.
+//
+// # Built-in data
+//
+// [Default] describes the servers that were read at the revision each entry's Source names. Its class for a shell is
+// Unknown: what a command line does is not known by the name of the shell. A run of an Ansible playbook is Mutating with
+// check mode too, because a task may opt out of it. The clone, failover test and sweep tools of Zerto AI Rewind are
+// Mutating and name no target that a call could show, so that a human confirms each.
+package catalog
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+)
+
+//go:embed defaults.json
+var defaults []byte
+
+var loadDefaults = sync.OnceValues(func() (*Catalog, error) { return Load(defaults) })
+
+// Default returns the built-in catalogue. All callers share one, which is safe since a Catalog never changes. The error
+// is that of [Load] and means a broken build.
+func Default() (*Catalog, error) { return loadDefaults() }
+
+// Catalog is a set of entries. It never changes after it was made and is safe for concurrent use; methods named With
+// derive another. The zero value is empty: to it every tool is unknown.
+type Catalog struct {
+	layers   [][]Entry         // a later layer replaces what it names again
+	aliases  map[string]string // a user's key for a server, folded, to the server's name
+	machines map[string]string // a user's key for a server, folded, to the machine it acts on by default
+
+	index   map[string]slot    // by folded server and tool
+	byTool  map[string]Verdict // by folded tool, for servers that are not recognised
+	servers map[string]bool    // folded names and aliases
+}
+
+type slot struct {
+	verdict Verdict
+	entry   *Entry
+}
+
+// New makes a catalogue of these entries. The error joins one for each entry that is invalid or names a tool that an
+// earlier one names too. Entries count from 0.
+func New(entries ...Entry) (*Catalog, error) {
+	var problems []error
+	layer := cloneEntries(entries)
+	place := func(i int) string { return fmt.Sprintf("entry %d", i) }
+	checkEntries(layer, place, func(i int, problem error) {
+		problems = append(problems, fmt.Errorf("%s: %w", place(i), problem))
+	})
+	if len(problems) > 0 {
+		return nil, errors.Join(problems...)
+	}
+	return build([][]Entry{layer}, nil, nil), nil
+}
+
+// Merge returns base with user laid over it: an entry, alias or default machine of user replaces the one of base that
+// goes by the same name. This is a person's way to make a tool laxer as well as stricter. It fails when user has an
+// alias for a server that neither knows.
+func Merge(base, user *Catalog) (*Catalog, error) {
+	aliases, machines := merged(base.aliases, user.aliases), merged(base.machines, user.machines)
+	c := build(slices.Concat(base.layers, user.layers), aliases, machines)
+	return c, c.checkAliases()
+}
+
+// With returns a copy in which these entries replace those that go by the same names. The error is that of [New].
+func (c *Catalog) With(entries ...Entry) (*Catalog, error) {
+	over, err := New(entries...)
+	if err != nil {
+		return nil, err
+	}
+	return Merge(c, over)
+}
+
+// WithAlias returns a copy that also knows server under the key alias. It fails when the catalogue has no such server
+// or when alias is not a name that a host could give a server.
+func (c *Catalog) WithAlias(alias, server string) (*Catalog, error) {
+	if err := checkName("server alias", alias, serverNameChars); err != nil {
+		return nil, err
+	}
+	over := &Catalog{aliases: map[string]string{fold(alias): server}}
+	return Merge(c, over)
+}
+
+// WithServerDefault returns a copy that knows the machine on which the server of this key acts when a call names none.
+// It fails when either is empty or not a plain name.
+func (c *Catalog) WithServerDefault(server, machine string) (*Catalog, error) {
+	if err := checkServerDefault(server, machine); err != nil {
+		return nil, err
+	}
+	return Merge(c, &Catalog{machines: map[string]string{fold(server): machine}})
+}
+
+// Len returns the number of entries that are in force.
+func (c *Catalog) Len() int {
+	n := 0
+	for range c.inForce() {
+		n++
+	}
+	return n
+}
+
+// Entries yields a copy of each entry that is in force, in the order they were given.
+func (c *Catalog) Entries() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for e := range c.inForce() {
+			if !yield(e.clone()) {
+				return
+			}
+		}
+	}
+}
+
+func (c *Catalog) inForce() iter.Seq[*Entry] {
+	return func(yield func(*Entry) bool) {
+		for _, layer := range c.layers {
+			for i := range layer {
+				e := &layer[i]
+				if slices.ContainsFunc(e.keys(), func(k string) bool { return c.index[k].entry == e }) && !yield(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func build(layers [][]Entry, aliases, machines map[string]string) *Catalog {
+	c := &Catalog{
+		layers: layers, aliases: aliases, machines: machines,
+		index: map[string]slot{}, byTool: map[string]Verdict{}, servers: map[string]bool{},
+	}
+	for _, layer := range layers {
+		for i := range layer {
+			e := &layer[i]
+			for _, key := range e.keys() {
+				c.index[key] = slot{Verdict{e.Class, e.Kind, e.Scope}, e}
+			}
+			for _, server := range e.servers() {
+				c.servers[server] = true
+			}
+		}
+	}
+	c.indexAliases()
+	for e := range c.inForce() {
+		if e.BuiltIn {
+			continue
+		}
+		tool, verdict := fold(e.Tool), e.byNameAlone()
+		if other, taken := c.byTool[tool]; taken && other != verdict {
+			verdict = Verdict{}
+		}
+		c.byTool[tool] = verdict
+	}
+	return c
+}
+
+// indexAliases repeats a server's tools under the user's key, except tools that the user described under it.
+func (c *Catalog) indexAliases() {
+	added := map[string]slot{}
+	for alias, server := range c.aliases {
+		prefix := fold(server) + keySeparator
+		for key, s := range c.index {
+			if tool, ok := strings.CutPrefix(key, prefix); ok {
+				added[alias+keySeparator+tool] = s
+			}
+		}
+	}
+	for key, s := range added {
+		if _, described := c.index[key]; !described {
+			c.index[key] = s
+		}
+	}
+}
+
+func (c *Catalog) checkAliases() error {
+	var problems []error
+	for _, alias := range slices.Sorted(maps.Keys(c.aliases)) {
+		if server := c.aliases[alias]; !c.servers[fold(server)] {
+			problems = append(problems, fmt.Errorf("alias %q is for server %q, which is not in the catalogue", alias, server))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func cloneEntries(entries []Entry) []Entry {
+	clones := make([]Entry, len(entries))
+	for i := range entries {
+		clones[i] = *entries[i].clone()
+	}
+	return clones
+}
+
+func merged(base, over map[string]string) map[string]string {
+	m := maps.Clone(base)
+	if m == nil {
+		m = make(map[string]string, len(over))
+	}
+	maps.Copy(m, over)
+	return m
+}

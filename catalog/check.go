@@ -1,0 +1,142 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// What a host lets through in a name. A host refuses a whole server for one tool name outside these characters; a
+// server's key may hold a dot, which the host then rewrites.
+const (
+	toolNameChars   = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+	serverNameChars = toolNameChars + "."
+	maxNameLength   = 64
+)
+
+// checkEntries reports each problem with the position of its entry in the list. Place is where its reader finds an entry.
+func checkEntries(entries []Entry, place func(i int) string, report func(i int, problem error)) {
+	claimed := map[string]int{}
+	for i := range entries {
+		e := &entries[i]
+		if err := e.check(); err != nil {
+			report(i, err)
+			continue
+		}
+		for _, key := range e.keys() {
+			if first, taken := claimed[key]; taken && first != i {
+				other := &entries[first]
+				report(i, fmt.Errorf("%s: described before, as %s in %s; names that a host may spell alike are one name",
+					e.name(), other.name(), place(first)))
+				break
+			}
+			claimed[key] = i
+		}
+	}
+}
+
+func (e *Entry) check() error {
+	problems := []error{e.checkNames(), e.checkClass(), e.checkArguments()}
+	for i := range e.When {
+		problems = append(problems, e.When[i].check())
+	}
+	if err := errors.Join(problems...); err != nil {
+		return fmt.Errorf("%s: %w", e.name(), err)
+	}
+	return nil
+}
+
+func (e *Entry) checkNames() error {
+	chars := toolNameChars
+	if e.BuiltIn {
+		chars = strings.TrimSuffix(chars, "-")
+		if e.Server != "" || len(e.Aliases) > 0 {
+			return errors.New("a built-in tool has no server and no aliases")
+		}
+	} else if err := checkName("server", e.Server, serverNameChars); err != nil {
+		return err
+	}
+	for _, alias := range e.Aliases {
+		if err := checkName("server alias", alias, serverNameChars); err != nil {
+			return err
+		}
+	}
+	return checkName("tool", e.Tool, chars)
+}
+
+func (e *Entry) checkClass() error {
+	switch {
+	case e.Class > Mutating || e.Kind > Undo || e.Scope > Local || e.Form > SelectorForm:
+		return errors.New("class, kind, scope or form is not one of the known")
+	case e.Kind != Ordinary && (e.Class != Mutating || len(e.When) > 0):
+		return fmt.Errorf("kind %s needs class mutating and no conditions", e.Kind)
+	case len(e.When) > 0 && e.Class == ReadOnly:
+		return errors.New("an entry with conditions cannot be read_only by itself")
+	}
+	return nil
+}
+
+func (e *Entry) checkArguments() error {
+	var seen []string
+	for _, arg := range slices.Concat(e.Target, e.Container, e.Indirect) {
+		if err := checkName("argument", arg, serverNameChars); err != nil {
+			return err
+		}
+		if slices.ContainsFunc(seen, func(s string) bool { return alike(s, arg) }) {
+			return fmt.Errorf("argument %q is listed twice", arg)
+		}
+		seen = append(seen, arg)
+	}
+	for _, arg := range e.Command {
+		if err := checkName("argument", arg, serverNameChars); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *Condition) check() error {
+	if err := checkName("argument", c.Arg, serverNameChars); err != nil {
+		return err
+	}
+	tests := 0
+	for _, set := range []bool{len(c.In) > 0, c.Is != nil, c.Absent} {
+		if set {
+			tests++
+		}
+	}
+	if tests != 1 {
+		return fmt.Errorf("condition on %q needs exactly one of in, is and absent", c.Arg)
+	}
+	if c.Class != ReadOnly && c.Class != Mutating {
+		return fmt.Errorf("condition on %q needs class read_only or mutating", c.Arg)
+	}
+	return nil
+}
+
+func checkServerDefault(server, machine string) error {
+	if err := checkName("server", server, serverNameChars); err != nil {
+		return err
+	}
+	if _, problem := readTarget(machine, NameForm); problem != "" {
+		return fmt.Errorf("default machine of server %q: %s", server, problem)
+	}
+	return nil
+}
+
+func checkName(what, name, chars string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%s name is empty", what)
+	case len(name) > maxNameLength:
+		return fmt.Errorf("%s name has %d bytes; hosts take at most %d", what, len(name), maxNameLength)
+	}
+	if i := strings.IndexFunc(name, func(r rune) bool { return !strings.ContainsRune(chars, r) }); i >= 0 {
+		return fmt.Errorf("%s name %q has a character that hosts refuse: only letters, digits and %q are taken",
+			what, name, chars[62:])
+	}
+	return nil
+}
+
+func (e *Entry) name() Name { return Name{Server: e.Server, Tool: e.Tool, BuiltIn: e.BuiltIn} }

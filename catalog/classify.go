@@ -1,0 +1,156 @@
+package catalog
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Verdict is what the catalogue says of a tool or of one call. The zero value is unknown.
+type Verdict struct {
+	Class Class `json:"class"`
+	Kind  Kind  `json:"kind,omitzero"`
+	Scope Scope `json:"scope,omitzero"`
+}
+
+// Safe reports whether a gate may let the tool run with neither a guard nor a human: it is read-only, makes a recovery
+// point, or cannot reach another machine. Unknown is not safe.
+func (v Verdict) Safe() bool {
+	return v.Class == ReadOnly || v.Kind == Checkpoint || v.Scope == Local
+}
+
+// Result is the verdict on one call.
+type Result struct {
+	Verdict
+
+	// Entry is a copy of the entry that decided, nil when none did: the server was not recognised, or the tool.
+	Entry *Entry `json:"entry,omitempty"`
+
+	// Targets are the machines that the call names as far as they could be read. Only when TargetKnown is true are
+	// they all of them; it is never true without at least one.
+	Targets     []Target `json:"targets,omitempty"`
+	TargetKnown bool     `json:"targetKnown"`
+	Containers  []Target `json:"containers,omitempty"` // hypervisors, nodes or vCenters named: never machines acted on
+
+	// Reason says in a sentence why the call has this class; TargetProblem why TargetKnown is false. Neither quotes a
+	// value from the call.
+	Reason        string `json:"reason"`
+	TargetProblem string `json:"targetProblem,omitempty"`
+}
+
+// Classify returns the verdict on a tool by its name alone. An entry with conditions gives its own class, as if none
+// held. It does not allocate.
+func (c *Catalog) Classify(n Name) Verdict {
+	if s, ok := c.find(n); ok {
+		return s.verdict
+	}
+	return c.byNameAlone(n)
+}
+
+// ClassifyCall returns the verdict on one call. Arguments are as decoded from JSON, best with json.Decoder.UseNumber.
+// Nil args mean that the arguments are not known, which is not the same as a call without arguments: then no condition
+// holds and no target is known. An argument of an unexpected name or type makes the result stricter, never laxer.
+func (c *Catalog) ClassifyCall(n Name, args map[string]any) Result {
+	s, ok := c.find(n)
+	if !ok {
+		return c.unlisted(n)
+	}
+	r := Result{Verdict: s.verdict, Entry: s.entry.clone()}
+	r.Class, r.Reason = s.entry.classify(args)
+	r.readTargets(s.entry, args, c.machines[fold(n.Server)])
+	return r
+}
+
+func (c *Catalog) find(n Name) (slot, bool) {
+	var buf [maxKeyLength]byte
+	key, ok := appendKey(buf[:0], n)
+	if !ok {
+		return slot{}, false
+	}
+	s, ok := c.index[string(key)]
+	return s, ok
+}
+
+func (c *Catalog) byNameAlone(n Name) Verdict {
+	if n.BuiltIn {
+		return Verdict{}
+	}
+	var buf [maxNameLength]byte
+	tool, ok := appendFolded(buf[:0], n.Tool)
+	if !ok {
+		return Verdict{}
+	}
+	return c.byTool[string(tool)]
+}
+
+func (c *Catalog) unlisted(n Name) Result {
+	r := Result{Verdict: c.byNameAlone(n), TargetProblem: "the catalogue has no entry for this tool of this server"}
+	r.Reason = "the tool is in the catalogue neither as read_only nor as mutating"
+	if r.Class == Mutating {
+		r.Reason = "the server is not recognised, and every known tool of this name is mutating"
+	}
+	return r
+}
+
+// byNameAlone is what the entry says of a tool of the same name on a server that is not recognised: nothing but bad news.
+func (e *Entry) byNameAlone() Verdict {
+	if e.Class == Mutating && e.Kind != Checkpoint {
+		return Verdict{Class: Mutating, Kind: e.Kind}
+	}
+	return Verdict{}
+}
+
+// classify takes the strictest class of the conditions that hold.
+func (e *Entry) classify(args map[string]any) (Class, string) {
+	class, reason := Unknown, ""
+	for i := range e.When {
+		c := &e.When[i]
+		if c.holds(args) && c.Class > class {
+			class, reason = c.Class, fmt.Sprintf("argument %q makes this call %s", c.Arg, c.Class)
+		}
+	}
+	switch {
+	case reason != "":
+		return class, reason
+	case len(e.When) > 0:
+		return e.Class, fmt.Sprintf("the tool is %s unless its arguments say otherwise, and they do not", e.Class)
+	}
+	return e.Class, fmt.Sprintf("the catalogue lists the tool as %s", e.Class)
+}
+
+func (c *Condition) holds(args map[string]any) bool {
+	value, state := argument(args, c.Arg)
+	if c.Absent || state != present {
+		return c.Absent && state == missing
+	}
+	switch v := value.(type) {
+	case string:
+		return slices.Contains(c.In, v)
+	case bool:
+		return c.Is != nil && *c.Is == v
+	}
+	return false
+}
+
+type argumentState int
+
+const (
+	missing argumentState = iota
+	present
+	garbled // the arguments are not known, or one is spelled almost like the name asked for
+)
+
+func argument(args map[string]any, name string) (any, argumentState) {
+	if args == nil {
+		return nil, garbled
+	}
+	value, exact := args[name]
+	for other := range args {
+		if other != name && alike(other, name) {
+			return nil, garbled
+		}
+	}
+	if exact {
+		return value, present
+	}
+	return nil, missing
+}
