@@ -1,0 +1,183 @@
+package zvm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// call is one request as a resource file describes it.
+type call struct {
+	op     string
+	method string
+	path   string // "/v1/...", built by apiPath
+	query  url.Values
+	body   any  // encoded as JSON; nil sends none
+	safe   bool // a POST without effect on the server: a lost answer is an ordinary error
+}
+
+// apiPath joins segments, each escaped as one segment of the path. A segment that is empty, relative or holds a separator is an error,
+// so that no id can lead to another resource.
+func apiPath(segments ...string) (string, error) {
+	var b strings.Builder
+	for _, s := range segments {
+		if s == "" || s == "." || s == ".." || !utf8.ValidString(s) ||
+			strings.ContainsAny(s, `/\?#`) || strings.ContainsFunc(s, unicode.IsControl) {
+			return "", fmt.Errorf("zvm: %q cannot be part of a path", s)
+		}
+		b.WriteByte('/')
+		b.WriteString(url.PathEscape(s))
+	}
+	if b.Len() == 0 {
+		return "", errors.New("zvm: the path is empty")
+	}
+	return b.String(), nil
+}
+
+// read sends a GET, again as the retry policy allows, and decodes its JSON answer into out. A body that breaks off is a failed
+// attempt like any other.
+func (c *Client) read(ctx context.Context, cl call, out any) error {
+	x, err := c.sender.exchange(cl)
+	if err != nil {
+		return err
+	}
+	var body []byte
+	x.consume = func(resp *http.Response) error {
+		if resp.StatusCode/100 != 2 {
+			return nil
+		}
+		body, err = readAll(resp.Body, maxAnswer)
+		return err
+	}
+	resp, err := c.send(ctx, x)
+	if err != nil {
+		return err
+	}
+	if err := decode(body, out); err != nil {
+		return x.badAnswer(resp, body, err)
+	}
+	return nil
+}
+
+// write sends a write once and decodes its JSON answer into out. A nil out accepts any answer that is not a page for humans.
+func (c *Client) write(ctx context.Context, cl call, out any) error {
+	body, err := c.writeRaw(ctx, cl)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := decode(body, out); err != nil {
+		return lostAnswer(cl, body, err)
+	}
+	return nil
+}
+
+// writeRaw sends a write once and returns the body of its 2xx answer without a byte order mark. The body may be empty, and need not be
+// JSON; HTML and XML are errors. When the write may have been carried out and its answer is lost, the error matches ErrOutcomeUnknown.
+func (c *Client) writeRaw(ctx context.Context, cl call) ([]byte, error) {
+	x, err := c.sender.exchange(cl)
+	if err != nil {
+		return nil, err
+	}
+	resp, err := c.send(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	defer closeBody(resp.Body)
+	body, err := readAll(resp.Body, maxAnswer)
+	if err != nil {
+		x.reached = true
+		return nil, x.failed(ctx, err)
+	}
+	if markup(resp.Header, body) {
+		return nil, x.badAnswer(resp, body, errMarkup)
+	}
+	return withoutBOM(body), nil
+}
+
+// stream sends a GET for a JSON array and calls each with the decoder before every element; each has to decode exactly one. null is an
+// empty array. An error of each that is not a decoding error is returned as it is.
+func (c *Client) stream(ctx context.Context, cl call, each func(dec *json.Decoder) error) error {
+	x, err := c.sender.exchange(cl)
+	if err != nil {
+		return err
+	}
+	resp, err := c.send(ctx, x)
+	if err != nil {
+		return err
+	}
+	defer closeBody(resp.Body)
+	list := newListReader(resp.Body, c.cfg.maxListBytes)
+	err = list.each(each)
+	switch {
+	case err == nil:
+		return nil
+	case list.failure != nil:
+		return x.failed(ctx, list.failure)
+	case malformed(err):
+		return x.badAnswer(resp, list.head, err)
+	default:
+		return err
+	}
+}
+
+// open sends a GET for a download link, which may be relative, and returns the answer with its body open. The link is not part of any
+// error or log line. A page for humans instead of a file is an error.
+func (c *Client) open(ctx context.Context, cl call, rawURL string) (*http.Response, error) {
+	cl.method, cl.path, cl.query = http.MethodGet, downloadPath, nil
+	x, err := c.sender.exchange(cl)
+	if err != nil {
+		return nil, err
+	}
+	target, err := c.sender.resolve(rawURL)
+	if err != nil {
+		return nil, x.failed(ctx, err)
+	}
+	x.target = target.String()
+	x.secrets = append(x.secrets, rawURL, target.String(), target.EscapedPath(), target.Path, lastSegment(target.Path))
+	// The length has to be that of the file, not of a compressed form of it.
+	x.header.Set("Accept", "*/*")
+	x.header.Set("Accept-Encoding", "identity")
+	resp, err := c.send(ctx, x)
+	if err != nil {
+		return nil, err
+	}
+	if markup(resp.Header, nil) && resp.Header.Get("Content-Disposition") == "" {
+		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		closeBody(resp.Body)
+		return nil, x.badAnswer(resp, head, errMarkup)
+	}
+	resp.Request = nil // it holds the token and the link
+	return resp, nil
+}
+
+// downloadPath stands for a download link wherever a path is shown.
+const downloadPath = "(download link)"
+
+// resolve makes a link absolute and refuses it if it leads anywhere but to the configured origin.
+func (s *sender) resolve(rawURL string) (*url.URL, error) {
+	link, err := url.Parse(strings.TrimSpace(rawURL))
+	if err != nil || strings.TrimSpace(rawURL) == "" {
+		return nil, errors.New("the link is not a URL")
+	}
+	base := *s.base
+	base.Path, base.RawPath = base.Path+"/", ""
+	// Servers behind a path prefix do not know of it and send links from their own root.
+	if prefix := s.base.Path; prefix != "" && link.Host == "" && link.Scheme == "" && strings.HasPrefix(link.Path, "/v1/") {
+		link.Path, link.RawPath = strings.TrimPrefix(link.Path, "/"), strings.TrimPrefix(link.RawPath, "/")
+	}
+	target := base.ResolveReference(link)
+	target.Fragment, target.RawFragment = "", ""
+	if originOf(target) != originOf(s.base) || target.User != nil {
+		return nil, ErrForeignOrigin
+	}
+	return target, nil
+}
+
+func lastSegment(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }

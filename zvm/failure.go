@@ -1,0 +1,149 @@
+package zvm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// answer is a refusal with its body in memory.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// keepAnswer reads the answer and leaves its body readable.
+func keepAnswer(resp *http.Response) *answer {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	_ = resp.Body.Close()
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return &answer{status: resp.StatusCode, header: resp.Header, body: body}
+}
+
+func (x *exchange) newError() *Error {
+	return &Error{
+		Op: x.call.op, Method: x.call.method, Path: x.call.path,
+		Attempts: x.count, Elapsed: time.Since(x.started), hint: x.hint, login: x.call.op == opLogin,
+	}
+}
+
+// describe fills in what the server said.
+func (x *exchange) describe(e *Error, a *answer) {
+	r := readReason(a.body)
+	e.Status = a.status
+	e.Code, e.Message = x.scrub(r.code), x.scrub(r.message)
+	e.RetryAfter = retryAfter(a.header)
+	e.ContentType = a.header.Get("Content-Type")
+	e.Body = []byte(x.scrub(string(a.body)))
+	e.lost = x.mutates() && (x.reached || answerLost(a.status, r.structured))
+}
+
+// refused is the error for an answer that is not a 2xx.
+func (x *exchange) refused(resp *http.Response) *Error {
+	e := x.newError()
+	x.describe(e, keepAnswer(resp))
+	switch {
+	case resp.StatusCode == http.StatusUnauthorized:
+		e.hint = x.clocks
+	case resp.StatusCode/100 == 3:
+		x.explainRedirect(e, resp)
+	}
+	return e
+}
+
+// explainRedirect says why a redirect ended the call. Of the target only the origin is shown: login pages carry tokens in the query.
+func (x *exchange) explainRedirect(e *Error, resp *http.Response) {
+	target, err := resp.Location()
+	switch {
+	case err != nil:
+		e.Message = "a redirect without a usable target"
+	case originOf(target) != originOf(x.sender.base):
+		e.Message = "a redirect to " + originOf(target) + " was not followed"
+		e.cause = ErrForeignOrigin
+	case x.isRead():
+		e.Message = fmt.Sprintf("more than %d redirects", maxRedirects)
+	default:
+		e.Message = "a redirect was not followed, because only reads follow redirects"
+	}
+}
+
+// answerLost reports whether a refusal leaves open whether a write was carried out. A 500 with a reason is how the ZVM refuses
+// (zvm-wire 9); one without is a server or a proxy that broke down on the way.
+func answerLost(status int, structured bool) bool {
+	switch status {
+	case http.StatusFound, http.StatusSeeOther:
+		return true
+	case http.StatusInternalServerError:
+		return !structured
+	case http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+		return false
+	}
+	return status > 500
+}
+
+// failed is the error for a call that ended without an answer.
+func (x *exchange) failed(ctx context.Context, err error) error {
+	e := x.newError()
+	e.cause = bare(err)
+	if ctx.Err() != nil {
+		if x.refusal != nil {
+			x.describe(e, x.refusal)
+		}
+		e.cause = contextError(ctx)
+	} else if problem := tlsProblem(err); problem != "" {
+		e.Message = problem
+	}
+	e.lost = e.lost || x.mutates() && x.reached
+	return e
+}
+
+// noToken is the error for a call that did not get a token. What the token endpoint said speaks for itself.
+func (x *exchange) noToken(ctx context.Context, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return x.failed(ctx, err)
+}
+
+// badAnswer is the error for a 2xx whose body is not what it should be.
+func (x *exchange) badAnswer(resp *http.Response, body []byte, err error) error {
+	e := x.newError()
+	e.Status = resp.StatusCode
+	e.ContentType = resp.Header.Get("Content-Type")
+	e.Body = []byte(x.scrub(string(body[:min(len(body), maxErrorBody)])))
+	e.Message = badAnswerMessage(e.ContentType, e.Body)
+	e.cause = err
+	e.lost = x.mutates()
+	return e
+}
+
+func badAnswerMessage(contentType string, body []byte) string {
+	if contentType == "" {
+		contentType = "no content type"
+	}
+	return fmt.Sprintf("the answer (%s) cannot be used: %q", contentType, plainText(body, shownText))
+}
+
+// answerError is the error for a call whose answer arrived and makes no sense.
+func answerError(cl call, err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return err
+	}
+	return &Error{Op: cl.op, Method: cl.method, Path: cl.path, Attempts: 1, cause: bare(err)}
+}
+
+// lostAnswer is the error for a write whose 2xx answer does not say what was done.
+func lostAnswer(cl call, body []byte, err error) error {
+	return &Error{
+		Op: cl.op, Method: cl.method, Path: cl.path, Attempts: 1, Status: http.StatusOK,
+		Message: badAnswerMessage("body", body), Body: body[:min(len(body), maxErrorBody)],
+		cause: err, lost: cl.method != http.MethodGet && !cl.safe,
+	}
+}

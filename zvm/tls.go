@@ -1,0 +1,131 @@
+package zvm
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+)
+
+// trust is the one TLS policy of a client: for tokens, API and downloads.
+type trust struct {
+	roots      *x509.CertPool
+	pin        [sha256.Size]byte
+	serverName string
+	insecure   bool
+}
+
+func (t trust) pinned() bool { return t.pin != [sha256.Size]byte{} }
+
+func (t trust) check() error {
+	if t.insecure && (t.pinned() || t.roots != nil || t.serverName != "") {
+		return errors.New("WithInsecureSkipVerify contradicts the other TLS options: they ask for a check, it asks for none")
+	}
+	return nil
+}
+
+func (t trust) tlsConfig() *tls.Config {
+	cfg := &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		RootCAs:    t.roots,
+		ServerName: t.serverName,
+		// A pin without authorities replaces the chain: VerifyConnection below is then the check, on resumed sessions too.
+		InsecureSkipVerify: t.insecure || t.pinned() && t.roots == nil, //nolint:gosec // only by an option that says so, or with a pin
+	}
+	if t.pinned() {
+		cfg.VerifyConnection = func(state tls.ConnectionState) error {
+			if len(state.PeerCertificates) == 0 {
+				return errors.New("the server sent no certificate")
+			}
+			if got := sha256.Sum256(state.PeerCertificates[0].Raw); got != t.pin {
+				return &pinError{got: got}
+			}
+			return nil
+		}
+	}
+	return cfg
+}
+
+// pinError is a certificate other than the pinned one.
+type pinError struct{ got [sha256.Size]byte }
+
+func (e *pinError) Error() string {
+	return "the server presented another certificate, SHA-256 " + hex.EncodeToString(e.got[:])
+}
+
+// newTransport is a clone of the default transport with limits of its own. It is shared by all callers of a client, hundreds of
+// which may poll at the same time: idle connections are kept for that many.
+func newTransport(t trust) http.RoundTripper {
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if ok {
+		transport = transport.Clone()
+	} else {
+		transport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	}
+	transport.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	transport.TLSClientConfig = t.tlsConfig()
+	transport.TLSHandshakeTimeout = 10 * time.Second
+	transport.MaxIdleConns = 0
+	transport.MaxIdleConnsPerHost = 256
+	transport.IdleConnTimeout = 90 * time.Second
+	transport.MaxResponseHeaderBytes = 1 << 20
+	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
+	return transport
+}
+
+// tlsProblem says what is wrong with the server's certificate and which option is the answer; empty if err is something else.
+// None of these goes away by trying again.
+func tlsProblem(err error) string {
+	var (
+		pin      *pinError
+		unknown  x509.UnknownAuthorityError
+		host     x509.HostnameError
+		invalid  x509.CertificateInvalidError
+		other    *tls.CertificateVerificationError
+		notTLS   tls.RecordHeaderError
+		alert    tls.AlertError
+		noSystem x509.SystemRootsError
+	)
+	switch {
+	case errors.As(err, &pin):
+		return "the certificate is not the one that WithCertSHA256 expects; if the appliance got a new certificate, check it and give its fingerprint"
+	case errors.As(err, &unknown), errors.As(err, &noSystem):
+		return "the certificate comes from an authority that is not trusted or is self-signed; give the authority (WithRootCAs) or the certificate's fingerprint (WithCertSHA256)"
+	case errors.As(err, &host):
+		return hostnameProblem(host)
+	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
+		return validityProblem(invalid)
+	case errors.As(err, &invalid), errors.As(err, &other):
+		return "the certificate is not valid for this use; give its fingerprint (WithCertSHA256) if it is the right one"
+	case errors.As(err, &notTLS):
+		return "the server does not speak TLS on this port"
+	case errors.As(err, &alert):
+		return "the server refused the TLS handshake"
+	}
+	return ""
+}
+
+func hostnameProblem(e x509.HostnameError) string {
+	cert := e.Certificate
+	switch {
+	case cert == nil:
+		return "the certificate is for another name; give that name (WithServerName)"
+	case len(cert.DNSNames) == 0 && len(cert.IPAddresses) == 0:
+		return "the certificate has only a common name, which is not accepted; give its fingerprint (WithCertSHA256)"
+	case net.ParseIP(e.Host) != nil:
+		return fmt.Sprintf("the certificate does not name the address %s; give a name from it (WithServerName)", e.Host)
+	}
+	return fmt.Sprintf("the certificate is for another name than %s; give a name from it (WithServerName)", e.Host)
+}
+
+func validityProblem(e x509.CertificateInvalidError) string {
+	if e.Cert != nil && time.Now().Before(e.Cert.NotBefore) {
+		return "the certificate is not yet valid; check the clocks, or give its fingerprint (WithCertSHA256)"
+	}
+	return "the certificate has expired; renew it, or give its fingerprint (WithCertSHA256)"
+}

@@ -1,0 +1,198 @@
+package zvm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// maxErrorBody is how much of a refusal's body is kept.
+const maxErrorBody = 64 << 10
+
+// maxRedirects is how many redirects a read follows within the origin.
+const maxRedirects = 5
+
+// sender is the part of a client that sends: it knows the server and the limits, and no credentials.
+type sender struct {
+	base      *url.URL
+	transport http.RoundTripper // as configured, shared by derived clients
+	reads     *http.Client
+	writes    *http.Client
+	retry     RetryPolicy
+	logger    *slog.Logger
+	userAgent string
+}
+
+func newSender(base *url.URL, transport http.RoundTripper, cfg config) *sender {
+	w := &wire{next: transport, origin: originOf(base), headerTimeout: cfg.headerTimeout, idleTimeout: cfg.idleTimeout}
+	return &sender{
+		base:      base,
+		transport: transport,
+		reads:     &http.Client{Transport: w, CheckRedirect: w.checkRedirect},
+		writes:    &http.Client{Transport: w, CheckRedirect: refuseRedirect},
+		retry:     cfg.retry,
+		logger:    cfg.logger,
+		userAgent: cfg.userAgent,
+	}
+}
+
+// client returns the HTTP client for a read or a write. They differ in redirects alone.
+func (s *sender) client(read bool) *http.Client {
+	if read {
+		return s.reads
+	}
+	return s.writes
+}
+
+func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+// wire carries one request to the configured origin and nowhere else: it is below the redirects, so no hop escapes it. It bounds the
+// time to the headers and every silence of the body.
+type wire struct {
+	next          http.RoundTripper
+	origin        string
+	headerTimeout time.Duration
+	idleTimeout   time.Duration
+}
+
+func (w *wire) checkRedirect(req *http.Request, via []*http.Request) error {
+	if len(via) > maxRedirects || originOf(req.URL) != w.origin {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
+// RoundTrip returns answers other than 2xx with their body in memory, so that nobody downstream has to close or bound it.
+func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
+	if originOf(req.URL) != w.origin {
+		closeBody(req.Body)
+		return nil, ErrForeignOrigin
+	}
+	ctx, cancel := context.WithCancelCause(req.Context())
+	timer := time.AfterFunc(w.headerTimeout, func() { cancel(errNoHeaders) })
+	defer timer.Stop()
+
+	var started, connected atomic.Bool
+	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GetConn: func(string) { started.Store(true) },
+		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
+	})
+	resp, err := w.next.RoundTrip(req.WithContext(traced))
+	if err != nil {
+		err = &sendError{cause: timedOut(ctx, err), unsent: started.Load() && !connected.Load()}
+		cancel(nil)
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		kept, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		_ = resp.Body.Close()
+		cancel(nil)
+		resp.Body = io.NopCloser(bytes.NewReader(kept))
+		return resp, nil
+	}
+	resp.Body = newIdleBody(ctx, cancel, resp.Body, w.idleTimeout)
+	return resp, nil
+}
+
+// timeoutError is a limit of this client, not of the caller's context.
+type timeoutError string
+
+func (e timeoutError) Error() string { return string(e) }
+
+// Timeout makes it a timeout in the sense of net.Error.
+func (timeoutError) Timeout() bool { return true }
+
+var (
+	errNoHeaders error = timeoutError("no answer within the header timeout")
+	errIdle      error = timeoutError("the body stopped moving for longer than the idle timeout")
+)
+
+// timedOut replaces the bare cancellation that a limit of ours causes by that limit: the caller's context did not end.
+func timedOut(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause == errNoHeaders || cause == errIdle { //nolint:errorlint // our own values, never wrapped
+		return cause
+	}
+	return err
+}
+
+// sendError is a request that got no answer, or not all of one.
+type sendError struct {
+	cause  error
+	unsent bool // proven: no byte of the request left
+}
+
+func (e *sendError) Error() string { return e.cause.Error() }
+
+func (e *sendError) Unwrap() error { return e.cause }
+
+// unsent reports whether it is proven that no byte of the request left. Doubt is no.
+func unsent(err error) bool {
+	var failed *sendError
+	return errors.Is(err, ErrForeignOrigin) || errors.As(err, &failed) && failed.unsent
+}
+
+// idleBody is a body that fails when a read waits for too long. The time between reads is the reader's own and does not count.
+type idleBody struct {
+	ctx     context.Context //nolint:containedctx // the life of the body
+	cancel  context.CancelCauseFunc
+	body    io.ReadCloser
+	timeout time.Duration
+	timer   *time.Timer
+	close   sync.Once
+}
+
+func newIdleBody(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser, timeout time.Duration) *idleBody {
+	timer := time.AfterFunc(timeout, func() { cancel(errIdle) })
+	timer.Stop()
+	return &idleBody{ctx: ctx, cancel: cancel, body: body, timeout: timeout, timer: timer}
+}
+
+func (b *idleBody) Read(p []byte) (int, error) {
+	b.timer.Reset(b.timeout)
+	n, err := b.body.Read(p)
+	b.timer.Stop()
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = &sendError{cause: timedOut(b.ctx, err)}
+	}
+	return n, err
+}
+
+// Close ends the transfer at once. What is left unread is not worth waiting for: bodies that are to be reused are read to the end.
+func (b *idleBody) Close() error {
+	var err error
+	b.close.Do(func() {
+		b.timer.Stop()
+		err = b.body.Close()
+		b.cancel(nil)
+	})
+	return err
+}
+
+func closeBody(body io.Closer) {
+	if body != nil {
+		_ = body.Close()
+	}
+}
+
+// originOf returns scheme, host and port in one comparable form.
+func originOf(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		switch u.Scheme {
+		case "https":
+			port = "443"
+		case "http":
+			port = "80"
+		}
+	}
+	return strings.ToLower(u.Scheme) + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
