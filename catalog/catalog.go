@@ -85,7 +85,10 @@ func New(entries ...Entry) (*Catalog, error) {
 func Merge(base, user *Catalog) (*Catalog, error) {
 	aliases, machines := merged(base.aliases, user.aliases), merged(base.machines, user.machines)
 	c := build(slices.Concat(base.layers, user.layers), aliases, machines)
-	return c, c.checkAliases()
+	if err := c.checkAliases(); err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // With returns a copy in which these entries replace those that go by the same names. The error is that of [New].
