@@ -34,7 +34,9 @@ func in(s task.State) step { return step{status: task.Status{State: s}} }
 
 type behaviour struct{ notFound, temporary bool }
 
-func (b behaviour) Error() string   { return fmt.Sprintf("not found %t, temporary %t", b.notFound, b.temporary) }
+func (b behaviour) Error() string {
+	return fmt.Sprintf("not found %t, temporary %t", b.notFound, b.temporary)
+}
 func (b behaviour) NotFound() bool  { return b.notFound }
 func (b behaviour) Temporary() bool { return b.temporary }
 
