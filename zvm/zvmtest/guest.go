@@ -41,27 +41,26 @@ type Guest struct {
 	capturing sync.Mutex
 
 	mu       sync.Mutex
-	versions []version
-	mounts   []mount
+	versions []guestVersion
+	mounts   []guestMount
 	hostDirs []*hostDir
 }
 
-// version is the tree that was current from its stamp on, until the stamp of the next version.
-type version struct {
+// guestVersion is the tree that was current from its stamp on, until the stamp of the next version.
+type guestVersion struct {
 	stamp time.Time
 	tree  *tree
 }
 
 // newGuest returns a guest with the partitions of [LinuxLayout] and no files. The clock is asked before any lock of the
-// guest is taken, so now may take locks under which its owner calls at.
+// guest is taken, and at does not ask it: now may take a lock under which its owner calls at, though not snapshot.
 func newGuest(now func() time.Time) *Guest {
 	stamp := now()
 	top, mounts, err := partitioned(LinuxLayout(), stamp)
 	if err != nil {
-		top = emptyGuest(stamp) // a test holds that every layout of this package is valid
+		top = emptyGuest(stamp) // cannot happen: a test builds every layout of this package
 	}
-	g := &Guest{now: now, versions: []version{{stamp, &tree{top}}}, mounts: mounts}
-	return g
+	return &Guest{now: now, versions: []guestVersion{{stamp, &tree{top}}}, mounts: mounts}
 }
 
 // at returns the state of the guest at t: the last version that is not younger than t, or the oldest one when t lies
@@ -99,7 +98,7 @@ func (g *Guest) WriteZeros(path string, size int64) error {
 	return g.writeContent(path, zeroContent(size))
 }
 
-func (g *Guest) writeContent(path string, data content) error {
+func (g *Guest) writeContent(path string, data fileContent) error {
 	return g.change("write", path, func(_, old *inode, stamp time.Time) (*inode, error) {
 		if data.size() < 0 {
 			return nil, fs.ErrInvalid
@@ -124,8 +123,8 @@ func (g *Guest) WriteManyFiles(dir string, n int) error {
 			return nil, fs.ErrInvalid
 		}
 		made := newFolder(folderOf(parent, old).foldCase, stamp)
-		made.entries = generatedEntries(made, n, stamp)
-		return merge(old, made, stamp)
+		made.entries = generatedItems(made, n, stamp)
+		return mergeItems(old, made, stamp)
 	})
 }
 
@@ -184,15 +183,29 @@ func (g *Guest) Deny(path, reason string) error {
 // Remove deletes the item at path with everything below it, and ends the mounts of host directories there. A partition
 // itself cannot be removed.
 func (g *Guest) Remove(path string) error {
-	return g.change("remove", path, func(_, old *inode, _ time.Time) (*inode, error) {
-		if old == nil {
-			return nil, errGuestNotFound
-		}
-		if old.kind != kindFile && old.kind != kindFolder {
-			return nil, errGuestBadPath
-		}
+	stamp := g.now()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	where, err := g.locateLocked(path)
+	kept := slices.DeleteFunc(slices.Clone(g.hostDirs), func(h *hostDir) bool { return hasPrefix(h.where, where) })
+	if err == nil {
+		err = g.apply(kept, where, g.clamp(stamp), removeItem)
+	}
+	if err != nil {
+		return &fs.PathError{Op: "remove", Path: path, Err: err}
+	}
+	g.hostDirs = kept
+	return nil
+}
+
+func removeItem(_, old *inode, _ time.Time) (*inode, error) {
+	switch {
+	case old == nil:
+		return nil, errGuestNotFound
+	case old.kind == kindFile || old.kind == kindFolder:
 		return nil, nil
-	})
+	}
+	return nil, fmt.Errorf("%w: a partition cannot be removed", errGuestBadPath)
 }
 
 // ReadFile returns the present content of the file at path, denied or not.
@@ -228,7 +241,7 @@ func (g *Guest) readFile(path string) ([]byte, error) {
 
 // locateLocked translates a guest path into the elements of its session path, in stored spelling as far as they exist.
 func (g *Guest) locateLocked(path string) ([]string, error) {
-	where, err := resolve(g.mounts, path)
+	where, err := resolveGuestPath(g.mounts, path)
 	if err != nil {
 		return nil, err
 	}
@@ -244,34 +257,30 @@ func (g *Guest) change(op, path string, edit editor) error {
 	stamp := g.now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	err := g.changeLocked(path, g.clamp(stamp), edit, op == "remove")
+	where, err := g.locateLocked(path)
+	if err == nil {
+		err = g.apply(g.hostDirs, where, g.clamp(stamp), edit)
+	}
 	if err != nil {
 		return &fs.PathError{Op: op, Path: path, Err: err}
 	}
 	return nil
 }
 
-func (g *Guest) changeLocked(path string, stamp time.Time, edit editor, removing bool) error {
-	where, err := g.locateLocked(path)
-	if err != nil {
-		return err
-	}
-	ends := func(h *hostDir) bool { return removing && hasPrefix(h.where, where) }
-	for _, h := range g.hostDirs {
-		if hasPrefix(where, h.where) && !ends(h) {
-			return errGuestHostDir
-		}
+// apply makes a new version in which edit's answer stands at where, which must not belong to one of hostDirs.
+func (g *Guest) apply(hostDirs []*hostDir, where []string, stamp time.Time, edit editor) error {
+	if slices.ContainsFunc(hostDirs, func(h *hostDir) bool { return hasPrefix(where, h.where) }) {
+		return errGuestHostDir
 	}
 	top, err := g.latest().tree.top.update(where, stamp, edit)
 	if err != nil {
 		return err
 	}
-	g.hostDirs = slices.DeleteFunc(g.hostDirs, ends)
 	g.record(top, stamp)
 	return nil
 }
 
-func (g *Guest) latest() version { return g.versions[len(g.versions)-1] }
+func (g *Guest) latest() guestVersion { return g.versions[len(g.versions)-1] }
 
 // clamp keeps the versions in order when the clock was turned back, or when two changes overtook each other between
 // asking the clock and taking the lock.
@@ -290,7 +299,7 @@ func (g *Guest) record(top *inode, stamp time.Time) {
 	case stamp.Equal(last.stamp):
 		g.versions[len(g.versions)-1].tree = &tree{top}
 	default:
-		g.versions = append(g.versions, version{stamp, &tree{top}})
+		g.versions = append(g.versions, guestVersion{stamp, &tree{top}})
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// content is the immutable content of a file. Its reader gets the file's name and may be asked for many times at once.
-type content interface {
+// fileContent is the immutable content of a file. Its reader gets the file's name and may be asked for many times at once.
+type fileContent interface {
 	size() int64
 	reader(name string) io.ReadSeeker
 }
@@ -77,13 +77,13 @@ func (c noiseContent) word(index int64) uint64 {
 	return z ^ z>>31
 }
 
-// generatedEntries is n files whose names are numbers of one width, so that their order is that of the numbers and one
+// generatedItems is n files whose names are numbers of one width, so that their order is that of the numbers and one
 // inode serves them all.
-func generatedEntries(dir *inode, n int, stamp time.Time) *entries {
+func generatedItems(dir *inode, n int, stamp time.Time) *itemSet {
 	width := max(6, len(fmt.Sprint(n)))
 	name := func(i int) string { return fmt.Sprintf("file-%0*d.txt", width, i) }
 	file := &inode{kind: kindFile, content: nameContent(len(name(0)) + 1), created: stamp, accessed: stamp, written: stamp}
-	return sortedEntries(n, func(i int) (string, string, *inode) {
+	return sortedItems(n, func(i int) (string, string, *inode) {
 		made := name(i)
 		return dir.key(made), made, file
 	})

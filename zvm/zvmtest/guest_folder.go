@@ -2,11 +2,11 @@ package zvmtest
 
 import "iter"
 
-// entries is the content of a folder: a persistent set ordered by key, as a weight-balanced tree. A change copies only
+// itemSet is the content of a folder: a persistent set ordered by key, as a weight-balanced tree. A change copies only
 // the nodes from its place up to the top, so that every older version stays as it was and shares the rest; each node
 // knows its count, so that a page in the middle of a large folder is found without walking to it. Nil is the empty set.
-type entries struct {
-	left, right *entries
+type itemSet struct {
+	left, right *itemSet
 	count       int
 	key         string // the name, folded where the file system ignores case
 	name        string
@@ -20,17 +20,17 @@ const (
 	singleRotateRatio = 2
 )
 
-func (e *entries) size() int {
+func (e *itemSet) size() int {
 	if e == nil {
 		return 0
 	}
 	return e.count
 }
 
-func (e *entries) weight() int { return e.size() + 1 }
+func (e *itemSet) weight() int { return e.size() + 1 }
 
 // find returns the entry under key, or nil.
-func (e *entries) find(key string) *entries {
+func (e *itemSet) find(key string) *itemSet {
 	for e != nil && key != e.key {
 		if key < e.key {
 			e = e.left
@@ -42,21 +42,21 @@ func (e *entries) find(key string) *entries {
 }
 
 // with returns the set in which key stands for item, under name.
-func (e *entries) with(key, name string, item *inode) *entries {
+func (e *itemSet) with(key, name string, item *inode) *itemSet {
 	switch {
 	case e == nil:
-		return &entries{count: 1, key: key, name: name, item: item}
+		return &itemSet{count: 1, key: key, name: name, item: item}
 	case key < e.key:
 		return e.join(e.left.with(key, name, item), e.right)
 	case key > e.key:
 		return e.join(e.left, e.right.with(key, name, item))
 	default:
-		return &entries{left: e.left, right: e.right, count: e.count, key: key, name: name, item: item}
+		return &itemSet{left: e.left, right: e.right, count: e.count, key: key, name: name, item: item}
 	}
 }
 
 // without returns the set from which key is gone.
-func (e *entries) without(key string) *entries {
+func (e *itemSet) without(key string) *itemSet {
 	switch {
 	case e == nil:
 		return nil
@@ -76,7 +76,7 @@ func (e *entries) without(key string) *entries {
 }
 
 // join puts e's own entry between left and right, which differ from a balanced pair by one entry at most.
-func (e *entries) join(left, right *entries) *entries {
+func (e *itemSet) join(left, right *itemSet) *itemSet {
 	switch {
 	case right.weight() > maxWeightRatio*left.weight():
 		if right.left.weight() < singleRotateRatio*right.right.weight() {
@@ -96,16 +96,16 @@ func (e *entries) join(left, right *entries) *entries {
 }
 
 // put is join without balancing.
-func (e *entries) put(left, right *entries) *entries {
-	return &entries{left: left, right: right, count: left.size() + right.size() + 1, key: e.key, name: e.name, item: e.item}
+func (e *itemSet) put(left, right *itemSet) *itemSet {
+	return &itemSet{left: left, right: right, count: left.size() + right.size() + 1, key: e.key, name: e.name, item: e.item}
 }
 
 // from yields the entries in order, without the first offset ones.
-func (e *entries) from(offset int) iter.Seq2[string, *inode] {
+func (e *itemSet) from(offset int) iter.Seq2[string, *inode] {
 	return func(yield func(string, *inode) bool) { e.walk(offset, yield) }
 }
 
-func (e *entries) walk(offset int, yield func(string, *inode) bool) bool {
+func (e *itemSet) walk(offset int, yield func(string, *inode) bool) bool {
 	if offset >= e.size() {
 		return true
 	}
@@ -115,15 +115,15 @@ func (e *entries) walk(offset int, yield func(string, *inode) bool) bool {
 		e.right.walk(max(offset-before-1, 0), yield)
 }
 
-// sortedEntries builds the set of n entries whose i-th in order is made by at, without n insertions.
-func sortedEntries(n int, at func(i int) (key, name string, item *inode)) *entries {
-	var build func(low, high int) *entries
-	build = func(low, high int) *entries {
+// sortedItems builds the set of n entries whose i-th in order is made by at, without n insertions.
+func sortedItems(n int, at func(i int) (key, name string, item *inode)) *itemSet {
+	var build func(low, high int) *itemSet
+	build = func(low, high int) *itemSet {
 		if low >= high {
 			return nil
 		}
 		middle := low + (high-low)/2
-		e := &entries{count: high - low}
+		e := &itemSet{count: high - low}
 		e.left = build(low, middle)
 		e.key, e.name, e.item = at(middle)
 		e.right = build(middle+1, high)

@@ -29,13 +29,13 @@ func (g *Guest) CopyFS(dst string, fsys fs.FS) error {
 	if err != nil {
 		return &fs.PathError{Op: "copy", Path: dst, Err: err}
 	}
-	c := capture{source: fsys, foldCase: foldCase, stamp: g.now(), left: captureLimit, strict: true}
+	c := hostReading{source: fsys, foldCase: foldCase, stamp: g.now(), left: captureLimit, strict: true}
 	copied, err := c.folder(".", nil)
 	if err != nil {
 		return err
 	}
 	return g.change("copy", dst, func(_, old *inode, stamp time.Time) (*inode, error) {
-		return merge(old, copied, stamp)
+		return mergeItems(old, copied, stamp)
 	})
 }
 
@@ -64,24 +64,25 @@ func (g *Guest) mountDir(guestPath, dir string) error {
 	stamp := g.now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	mounted := &hostDir{dir: dir}
-	err := g.changeLocked(guestPath, g.clamp(stamp), func(parent, old *inode, stamp time.Time) (*inode, error) {
+	where, err := g.locateLocked(guestPath)
+	if err != nil {
+		return err
+	}
+	var foldCase bool
+	err = g.apply(g.hostDirs, where, g.clamp(stamp), func(parent, old *inode, stamp time.Time) (*inode, error) {
 		if old == nil {
 			old = newFolder(parent.foldCase, stamp)
 		}
 		if !old.container() || old.entries != nil {
 			return nil, errGuestExists
 		}
-		mounted.foldCase = old.foldCase
+		foldCase = old.foldCase
 		return old, nil
-	}, false)
+	})
 	if err != nil {
 		return err
 	}
-	if mounted.where, err = g.locateLocked(guestPath); err != nil {
-		return err
-	}
-	g.hostDirs = append(g.hostDirs, mounted)
+	g.hostDirs = append(g.hostDirs, &hostDir{where: where, foldCase: foldCase, dir: dir})
 	return nil
 }
 
@@ -112,10 +113,10 @@ func (g *Guest) captureHostDirs() {
 	if len(dirs) == 0 {
 		return
 	}
+	stamp := g.now()
 	g.capturing.Lock()
 	defer g.capturing.Unlock()
 	for _, h := range dirs {
-		stamp := g.now()
 		h.last = h.read(stamp)
 		g.show(h, stamp)
 	}
@@ -149,20 +150,20 @@ func (g *Guest) show(h *hostDir, stamp time.Time) {
 func (h *hostDir) read(stamp time.Time) *inode {
 	root, err := os.OpenRoot(h.dir)
 	if err != nil {
-		return refused(kindFolder, err, stamp)
+		return refusedItem(kindFolder, err, stamp)
 	}
 	defer root.Close()
-	c := capture{source: root.FS(), foldCase: h.foldCase, stamp: stamp, left: captureLimit}
+	c := hostReading{source: root.FS(), foldCase: h.foldCase, stamp: stamp, left: captureLimit}
 	folder, err := c.folder(".", h.last)
 	if err != nil {
-		return refused(kindFolder, err, stamp)
+		return refusedItem(kindFolder, err, stamp)
 	}
 	return folder
 }
 
-// refused is an item that is there and could not be read. The reason keeps the cause alone: the host's own paths are
+// refusedItem is an item that is there and could not be read. The reason keeps the cause alone: the host's own paths are
 // none of the guest's business.
-func refused(kind nodeKind, err error, stamp time.Time) *inode {
+func refusedItem(kind nodeKind, err error, stamp time.Time) *inode {
 	if wrapped := (*fs.PathError)(nil); errors.As(err, &wrapped) {
 		err = wrapped.Err
 	}
@@ -170,8 +171,8 @@ func refused(kind nodeKind, err error, stamp time.Time) *inode {
 	return &inode{kind: kind, refusal: reason, created: stamp, accessed: stamp, written: stamp}
 }
 
-// capture is one reading of a file system of the host.
-type capture struct {
+// hostReading is one reading of a file system of the host.
+type hostReading struct {
 	source   fs.FS
 	foldCase bool
 	stamp    time.Time
@@ -180,7 +181,7 @@ type capture struct {
 }
 
 // folder reads the folder at dir and returns previous, its last reading, if nothing changed.
-func (c *capture) folder(dir string, previous *inode) (*inode, error) {
+func (c *hostReading) folder(dir string, previous *inode) (*inode, error) {
 	listed, err := fs.ReadDir(c.source, dir)
 	if err != nil {
 		return nil, err
@@ -212,7 +213,7 @@ func (c *capture) folder(dir string, previous *inode) (*inode, error) {
 }
 
 // item reads one item of a folder. When it cannot be read, a capture that is not strict gets it as a refused one.
-func (c *capture) item(itemPath string, entry fs.DirEntry, previous *inode) (*inode, error) {
+func (c *hostReading) item(itemPath string, entry fs.DirEntry, previous *inode) (*inode, error) {
 	stamp := c.stamp
 	item, err := c.read(itemPath, entry, previous)
 	if info, infoErr := entry.Info(); infoErr == nil && !info.ModTime().IsZero() {
@@ -226,14 +227,14 @@ func (c *capture) item(itemPath string, entry fs.DirEntry, previous *inode) (*in
 		if entry.IsDir() {
 			kind = kindFolder
 		}
-		item = refused(kind, err, stamp)
+		item = refusedItem(kind, err, stamp)
 	}
 	dated := *item
 	dated.created, dated.accessed, dated.written = stamp, stamp, stamp
 	return unchanged(previous, &dated), nil
 }
 
-func (c *capture) read(itemPath string, entry fs.DirEntry, previous *inode) (*inode, error) {
+func (c *hostReading) read(itemPath string, entry fs.DirEntry, previous *inode) (*inode, error) {
 	switch {
 	case entry.IsDir():
 		return c.folder(itemPath, previous)
@@ -261,19 +262,19 @@ func (c *capture) read(itemPath string, entry fs.DirEntry, previous *inode) (*in
 func unchanged(previous, fresh *inode) *inode {
 	if previous == nil || previous.kind != fresh.kind || previous.link != fresh.link || previous.refusal != fresh.refusal ||
 		fresh.kind == kindFile && !previous.written.Equal(fresh.written) || !sameContent(previous.content, fresh.content) ||
-		!sameEntries(previous, fresh) {
+		!sameItems(previous, fresh) {
 		return fresh
 	}
 	return previous
 }
 
-func sameContent(a, b content) bool {
+func sameContent(a, b fileContent) bool {
 	one, _ := a.(storedContent)
 	other, _ := b.(storedContent)
 	return bytes.Equal(one, other)
 }
 
-func sameEntries(a, b *inode) bool {
+func sameItems(a, b *inode) bool {
 	if a.entries.size() != b.entries.size() {
 		return false
 	}

@@ -71,8 +71,8 @@ func ManyDisksLayout() Layout {
 	}
 }
 
-// mount is a partition's place in the guest.
-type mount struct {
+// guestMount is a partition's place in the guest.
+type guestMount struct {
 	point   guestPath
 	session []string
 }
@@ -119,8 +119,8 @@ func (g *Guest) AddPartition(root, mountPoint string, kind FS) error {
 
 // partitioned returns a guest with the partitions of layout. Those with short mount points come first, so that a mount
 // point inside another partition gets its folder there.
-func partitioned(layout Layout, stamp time.Time) (*inode, []mount, error) {
-	top, mounts := emptyGuest(stamp), []mount(nil)
+func partitioned(layout Layout, stamp time.Time) (*inode, []guestMount, error) {
+	top, mounts := emptyGuest(stamp), []guestMount(nil)
 	ordered := slices.Clone(layout)
 	slices.SortStableFunc(ordered, func(a, b Partition) int { return len(a.MountPoint) - len(b.MountPoint) })
 	for _, p := range ordered {
@@ -132,7 +132,7 @@ func partitioned(layout Layout, stamp time.Time) (*inode, []mount, error) {
 	return top, mounts, nil
 }
 
-func addPartition(top *inode, mounts []mount, p Partition, stamp time.Time) (*inode, []mount, error) {
+func addPartition(top *inode, mounts []guestMount, p Partition, stamp time.Time) (*inode, []guestMount, error) {
 	added, next, err := addPartitionTo(top, mounts, p, stamp)
 	if err != nil {
 		return nil, nil, &fs.PathError{Op: "add partition", Path: p.Root + " at " + p.MountPoint, Err: err}
@@ -140,7 +140,7 @@ func addPartition(top *inode, mounts []mount, p Partition, stamp time.Time) (*in
 	return added, next, nil
 }
 
-func addPartitionTo(top *inode, mounts []mount, p Partition, stamp time.Time) (*inode, []mount, error) {
+func addPartitionTo(top *inode, mounts []guestMount, p Partition, stamp time.Time) (*inode, []guestMount, error) {
 	point, err := parseGuestPath(p.MountPoint)
 	if err != nil {
 		return nil, nil, err
@@ -154,7 +154,7 @@ func addPartitionTo(top *inode, mounts []mount, p Partition, stamp time.Time) (*
 	if len(session) > 2 || strings.Contains(p.Root, `\`) {
 		return nil, nil, errGuestBadPath
 	}
-	if where, err := resolve(mounts, p.MountPoint); err == nil {
+	if where, err := resolveGuestPath(mounts, p.MountPoint); err == nil {
 		if top, err = top.update(where, stamp, makeMountFolder); err != nil {
 			return nil, nil, err
 		}
@@ -164,7 +164,7 @@ func addPartitionTo(top *inode, mounts []mount, p Partition, stamp time.Time) (*
 	if top, err = insertPartition(top, session, partition, stamp); err != nil {
 		return nil, nil, err
 	}
-	return top, append(slices.Clip(mounts), mount{point, session}), nil
+	return top, append(slices.Clip(mounts), guestMount{point, session}), nil
 }
 
 func makeMountFolder(parent, old *inode, stamp time.Time) (*inode, error) {
@@ -197,13 +197,13 @@ func insertPartition(top *inode, session []string, partition *inode, stamp time.
 	})
 }
 
-// resolve returns the elements of the session path of a guest path, in a slice of the caller's own.
-func resolve(mounts []mount, path string) ([]string, error) {
+// resolveGuestPath returns the elements of the session path of a guest path, in a slice of the caller's own.
+func resolveGuestPath(mounts []guestMount, path string) ([]string, error) {
 	wanted, err := parseGuestPath(path)
 	if err != nil {
 		return nil, err
 	}
-	var best *mount
+	var best *guestMount
 	for i, m := range mounts {
 		if m.point.holds(wanted) && (best == nil || len(m.point.elements) > len(best.point.elements)) {
 			best = &mounts[i]

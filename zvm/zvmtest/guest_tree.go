@@ -29,9 +29,9 @@ type inode struct {
 	kind                       nodeKind
 	foldCase                   bool // of a container: its names are compared as NTFS compares them
 	link                       bool
-	entries                    *entries // of a container
-	content                    content  // of a file that is no link
-	refusal                    string   // why the item can be neither browsed nor downloaded
+	entries                    *itemSet    // of a container
+	content                    fileContent // of a file that is no link
+	refusal                    string      // why the item can be neither browsed nor downloaded
 	created, accessed, written time.Time
 }
 
@@ -117,14 +117,17 @@ func (n *inode) update(where []string, stamp time.Time, edit editor) (*inode, er
 	return n.with(name, next, stamp), nil
 }
 
-// merge returns old with all that is in fresh added to it: folders are united, files replace files.
-func merge(old, fresh *inode, stamp time.Time) (*inode, error) {
+// mergeItems returns old with all that is in fresh added to it: folders are united, files replace
+// files and keep their creation time and denial, and a link does for another.
+func mergeItems(old, fresh *inode, stamp time.Time) (*inode, error) {
 	switch {
 	case old == nil:
 		return fresh, nil
+	case old.link && fresh.link:
+		return old, nil
 	case !old.container() && !fresh.container() && !old.link && !fresh.link:
 		next := *fresh
-		next.created = old.created
+		next.created, next.refusal = old.created, old.refusal
 		return &next, nil
 	case !old.container() || !fresh.container():
 		return nil, errGuestExists
@@ -135,7 +138,7 @@ func merge(old, fresh *inode, stamp time.Time) (*inode, error) {
 	} else {
 		for name, item := range fresh.entries.from(0) {
 			stored, there := old.child(name)
-			merged, err := merge(there, item, stamp)
+			merged, err := mergeItems(there, item, stamp)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", name, err)
 			}
