@@ -1,0 +1,244 @@
+package zvmtest
+
+import (
+	"bufio"
+	"encoding/json"
+	"iter"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// Checkpoint is a copy of one checkpoint of a VPG's journal.
+type Checkpoint struct {
+	ID     string
+	Time   time.Time // the exact instant; the wire rounds it down to a second
+	Tag    string    // "" for an automatic checkpoint
+	Tagged bool
+}
+
+func (c checkpoint) public() Checkpoint {
+	p := Checkpoint{ID: strconv.FormatInt(c.id, 10), Time: c.at, Tagged: c.tag != nil}
+	if c.tag != nil {
+		p.Tag = *c.tag
+	}
+	return p
+}
+
+// wireRange widens a range to every checkpoint whose time stamp on the wire
+// may be inside it.
+func wireRange(r span) span {
+	wide := span{}
+	if !r.from.IsZero() {
+		wide.from = r.from.Add(-time.Second)
+	}
+	if !r.to.IsZero() {
+		wide.to = r.to.Add(time.Second)
+	}
+	return wide
+}
+
+// listing yields what the list shows for a range: the bounds are compared
+// with the time stamps as they are printed.
+func (s *Server) listing(v view, r span) iter.Seq[checkpoint] {
+	return func(yield func(checkpoint) bool) {
+		for c := range v.within(wireRange(r)) {
+			if r.holds(s.wireTime(c.at)) && !yield(c) {
+				return
+			}
+		}
+	}
+}
+
+func (s *Server) wireTime(t time.Time) time.Time {
+	if s.cfg.has(TimestampsInMilliseconds) {
+		return t.Truncate(time.Millisecond)
+	}
+	return t.Truncate(time.Second)
+}
+
+func (s *Server) appendStamp(b []byte, t time.Time) []byte {
+	t = s.wireTime(t)
+	switch {
+	case s.cfg.has(LegacyDates):
+		b = append(b, "/Date("...)
+		return append(strconv.AppendInt(b, t.UnixMilli(), 10), ")/"...)
+	case s.cfg.has(TimestampsWithoutFraction):
+		return t.AppendFormat(b, "2006-01-02T15:04:05Z")
+	}
+	return t.AppendFormat(b, milliseconds)
+}
+
+// appendCheckpoint writes one CheckpointApi by hand: a journal has half a
+// million of them.
+func (s *Server) appendCheckpoint(b []byte, c checkpoint) []byte {
+	start := len(b)
+	b = append(b, `{"CheckpointIdentifier":"`...)
+	b = strconv.AppendInt(b, c.id, 10)
+	b = append(b, `","TimeStamp":"`...)
+	b = s.appendStamp(b, c.at)
+	b = append(b, `","Tag":`...)
+	kind := "0"
+	if c.tag == nil {
+		b = append(b, "null"...)
+	} else {
+		quoted, err := json.Marshal(*c.tag)
+		if err != nil {
+			quoted = []byte(`""`)
+		}
+		b = append(b, quoted...)
+		kind = "1"
+	}
+	b = append(append(append(b, `,"Type":`...), kind...), '}')
+	if s.cfg.has(CamelCaseKeys) {
+		lowerKeys(b[start:])
+	}
+	return b
+}
+
+func (s *Server) checkpointJSON(c checkpoint, present bool) json.RawMessage {
+	if !present {
+		return json.RawMessage("null")
+	}
+	return s.appendCheckpoint(nil, c)
+}
+
+func handleCheckpoints(s *Server, c *call) reply {
+	vpg := s.findVPG(c.params["id"])
+	if vpg == nil {
+		return s.unknownID("VPG", c.params["id"])
+	}
+	r, err := s.dateRange(c, "startDate", "endDate")
+	if err != nil {
+		return fail(http.StatusBadRequest, err.Error())
+	}
+	v := vpg.journal.at(c.now, wireRange(r))
+	return reply{stream: func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json; charset=utf-8")
+		w.WriteHeader(http.StatusOK)
+		out := bufio.NewWriterSize(w, 64<<10)
+		_ = out.WriteByte('[')
+		var b []byte
+		for one := range s.ordered(s.listing(v, r)) {
+			b = s.appendCheckpoint(b, one)
+			if _, err := out.Write(b); err != nil {
+				return
+			}
+			b = append(b[:0], ',')
+		}
+		_ = out.WriteByte(']')
+		_ = out.Flush()
+	}}
+}
+
+// ordered puts checkpoints in the order that the switches want. Only there
+// does a list cost memory.
+func (s *Server) ordered(list iter.Seq[checkpoint]) iter.Seq[checkpoint] {
+	switch {
+	case s.cfg.has(CheckpointsDescending):
+		all := slices.Collect(list)
+		slices.Reverse(all)
+		return slices.Values(all)
+	case s.cfg.has(CheckpointsShuffled):
+		all := slices.Collect(list)
+		rng := rand.New(rand.NewPCG(s.cfg.seed, uint64(len(all))))
+		rng.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+		return slices.Values(all)
+	}
+	return list
+}
+
+func handleCheckpointStats(s *Server, c *call) reply {
+	vpg := s.findVPG(c.params["id"])
+	if vpg == nil {
+		return s.unknownID("VPG", c.params["id"])
+	}
+	v := vpg.journal.at(c.now, span{})
+	return ok(struct{ Earliest, Latest json.RawMessage }{
+		s.checkpointJSON(v.earliest()),
+		s.checkpointJSON(v.latest()),
+	})
+}
+
+// captureGuests takes live guest content into the guests' versions before an
+// insert, without the mutex: that may read a directory of the host.
+func captureGuests(s *Server, c *call) {
+	s.mu.Lock()
+	var vms []*VM
+	if vpg := s.findVPG(c.params["id"]); vpg != nil {
+		vms = slices.Clone(vpg.vms)
+	}
+	s.mu.Unlock()
+	for _, vm := range vms {
+		vm.guest.snapshot()
+	}
+}
+
+// maxTag is where the switches about long tags cut (zvm-wire 4.4).
+const maxTag = 80
+
+func handleInsert(s *Server, c *call) reply {
+	vpg := s.findVPG(c.params["id"])
+	if vpg == nil {
+		return s.unknownID("VPG", c.params["id"])
+	}
+	var body struct{ CheckpointName string }
+	if err := c.decode(&body); err != nil {
+		return fail(http.StatusBadRequest, "the body is no insert of a checkpoint")
+	}
+	tag := body.CheckpointName
+	switch {
+	case tag == "":
+		return fail(http.StatusInternalServerError, "a checkpoint needs a name")
+	case len(tag) > maxTag && s.cfg.has(LongTagRefused):
+		return fail(http.StatusInternalServerError, "the name of the checkpoint is too long")
+	case len(tag) > maxTag && s.cfg.has(LongTagTruncated):
+		tag = tag[:maxTag]
+	case !vpg.protects() && s.cfg.has(InsertRefusedByHTTP):
+		return fail(http.StatusInternalServerError, "VPG "+vpg.name+" cannot take a checkpoint in its state")
+	}
+	return s.answerTask(s.startInsert(vpg, tag, c.account.name, c.now))
+}
+
+// startInsert begins an insert. One that begins while another runs at the
+// same VPG fails, and only its task shows it (zvm-wire 13).
+func (s *Server) startInsert(vpg *VPG, tag, user string, now time.Time) *task {
+	run := s.cfg.insertTime(s.inserts)
+	t := &task{kind: "InsertTaggedCP", user: user, vpg: vpg}
+	vpg.inserts++
+	vpg.maxInserts = max(vpg.maxInserts, vpg.inserts)
+	if vpg.inserting != nil {
+		t.finish = func(time.Time) (int, string) {
+			return TaskFailed, "another checkpoint is being inserted in VPG " + vpg.name
+		}
+		t.cleanup = func() { vpg.inserts-- }
+		return s.startTask(t, now, run/3)
+	}
+	s.inserts++
+	vpg.inserting = t
+	t.cleanup = func() {
+		vpg.inserts--
+		vpg.inserting = nil
+	}
+	t.finish = func(due time.Time) (int, string) { return s.commitInsert(vpg, tag, now, due) }
+	return s.startTask(t, now, run)
+}
+
+func (s *Server) commitInsert(vpg *VPG, tag string, start, due time.Time) (int, string) {
+	if !vpg.protects() {
+		if s.cfg.has(InsertSilentlyLost) {
+			return TaskCompleted, ""
+		}
+		return TaskFailed, "VPG " + vpg.name + " cannot take a checkpoint in its state"
+	}
+	at := due.Truncate(time.Second)
+	if at.Before(start) {
+		at = due
+	}
+	if !vpg.journal.insert(tag, at, due.Add(s.cfg.listLag)) {
+		return TaskFailed, "the journal of VPG " + vpg.name + " takes no more checkpoints at this time"
+	}
+	return TaskCompleted, ""
+}

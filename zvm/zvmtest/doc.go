@@ -1,0 +1,60 @@
+// Package zvmtest is a simulated ZVM for tests, as net/http/httptest is a
+// simulated web server: a real TLS socket, real tokens, VPGs with journals,
+// tasks that take their time, and guests whose files can be had back as they
+// were at any checkpoint.
+//
+//	func TestMyAgent(t *testing.T) {
+//		s := zvmtest.Start(t, zvmtest.WithProfile(zvmtest.Quick))
+//		vpg := s.AddVPG("web", zvmtest.VPGConfig{})
+//		vm := s.AddVM("web01", vpg)
+//		err := vm.Guest().WriteFile("/etc/app.conf", []byte("before"))
+//		…
+//		client := …                     // s.URL(), s.CertPool(), s.Username(), s.Password()
+//		…                               // let the agent do its work
+//		if n := s.TokenRequests(); n != 1 { … }
+//	}
+//
+// # Inventory
+//
+// A server has a local site and any number of peers. AddVPG makes a local VPG
+// unless its configuration names another site; AddVM puts a VM into one to
+// three of them. The handles steer what the API shows from then on: a VPG
+// falls into bitmap sync, loses a checkpoint, is resynchronised or is busy
+// with somebody else's insert; a VM's Guest is written to.
+//
+// # Time
+//
+// Tasks are state and a due time. Nothing sleeps: what is due by the server's
+// clock has happened when anybody looks. The clock is time.Now, or with
+// WithManualClock one that Advance moves, so that a test of a 30-second
+// insert takes no time. Only scripted delays and hangs are real time.
+//
+// Automatic checkpoints are computed from the clock and never stored. A
+// journal of 30 days costs nothing until it is listed.
+//
+// # The wire
+//
+// The server answers as a 10.9 appliance does where that is known, and as the
+// documents say where it is not. Where those leave a choice, a Switch turns
+// to the other side: Switch has the table. WithProfile(Hostile) turns them by
+// the seed.
+//
+// Routes match in any case, as do the names in queries and bodies. A call of
+// an operation that a rewind must never send, such as live failover, is
+// answered 403; one that the server does not know is answered 501; and both
+// fail the test that called Start. Support lists what there is.
+//
+// # Faults
+//
+// On scripts what happens to requests: an answer, a cut before or after the
+// work was done, a hang, a truncated body. ScriptTask scripts how a task
+// ends. Both are exact: nothing is random, and a script that did not run
+// fails the test.
+//
+// # Evidence
+//
+// Requests, Count, MaxInFlight and TokenRequests tell what was sent;
+// LiveFLRSessions, LiveTests and Clones what was left open. Every secret that
+// the server knows or hands out begins with "MARKER-", so that a test can
+// search logs and outputs for it.
+package zvmtest

@@ -1,0 +1,178 @@
+package zvmtest
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+const redacted = "[redacted]"
+
+// Request is one request as the server saw it. Authorization, the secrets of
+// a token form and the ids of download links are replaced by "[redacted]".
+type Request struct {
+	Method string
+	Path   string // decoded, without the path prefix
+	Query  string // as sent
+	Header http.Header
+	Body   string
+	Status int       // what was answered; 0 while it runs, and when the connection was cut
+	Time   time.Time // when it arrived, by the server's clock
+	Fault  string    // the scripted fault that took it, or ""
+
+	unknown      bool
+	forbidden    bool
+	began, ended int
+}
+
+// requestLog numbers the beginnings and ends of requests, so that overlaps
+// can be told without a clock. It is guarded by the server's mutex.
+type requestLog struct {
+	entries []*Request
+	order   int
+}
+
+func (l *requestLog) begin(c *call) *Request {
+	l.order++
+	entry := &Request{
+		Method: c.request.Method,
+		Path:   redactPath(c.path),
+		Query:  c.request.URL.RawQuery,
+		Header: c.request.Header.Clone(),
+		Body:   redactBody(c),
+		Time:   c.now,
+		began:  l.order,
+	}
+	for _, name := range []string{"Authorization", "Cookie"} {
+		if entry.Header.Get(name) != "" {
+			entry.Header.Set(name, redacted)
+		}
+	}
+	l.entries = append(l.entries, entry)
+	return entry
+}
+
+func (l *requestLog) end(entry *Request, status int) {
+	l.order++
+	entry.ended, entry.Status = l.order, status
+}
+
+func redactPath(path string) string {
+	if matchPattern("/v1/downloads/*", path) {
+		return "/v1/downloads/" + redacted
+	}
+	return path
+}
+
+func redactBody(c *call) string {
+	if !strings.HasPrefix(strings.ToLower(c.path), "/auth/") {
+		return string(c.body)
+	}
+	form, err := url.ParseQuery(string(c.body))
+	if err != nil {
+		return redacted
+	}
+	for _, name := range []string{"password", "client_secret", "refresh_token"} {
+		if form.Has(name) {
+			form.Set(name, redacted)
+		}
+	}
+	return form.Encode()
+}
+
+// matchPattern compares a decoded path with a pattern in which * stands for
+// one segment. Case does not matter, as it does not to the server's routes.
+func matchPattern(pattern, path string) bool {
+	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if len(want) != len(got) {
+		return false
+	}
+	for i, segment := range want {
+		if segment != "*" && !strings.EqualFold(segment, got[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// matching returns the entries of one method ("" for any) and pattern. The
+// caller holds the mutex.
+func (l *requestLog) matching(method, pattern string) []*Request {
+	var found []*Request
+	for _, entry := range l.entries {
+		if (method == "" || method == entry.Method) && matchPattern(pattern, entry.Path) {
+			found = append(found, entry)
+		}
+	}
+	return found
+}
+
+// Requests lists every request so far, in the order of arrival.
+func (s *Server) Requests() []Request {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]Request, 0, len(s.log.entries))
+	for _, entry := range s.log.entries {
+		request := *entry
+		request.Header = entry.Header.Clone()
+		all = append(all, request)
+	}
+	return all
+}
+
+// Count counts the requests of a method ("" for any) whose path matches a
+// pattern such as "/v1/vpgs/*/checkpoints". * is one segment; the path prefix
+// does not belong to the pattern.
+func (s *Server) Count(method, pattern string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.log.matching(method, pattern))
+}
+
+// MaxInFlight is the greatest number of such requests that were in progress
+// at one time.
+func (s *Server) MaxInFlight(method, pattern string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := s.log.matching(method, pattern)
+	greatest := 0
+	for _, one := range found {
+		overlapping := 0
+		for _, other := range found {
+			if other.began <= one.began && (other.ended == 0 || other.ended > one.began) {
+				overlapping++
+			}
+		}
+		greatest = max(greatest, overlapping)
+	}
+	return greatest
+}
+
+// TokenRequests counts the requests to the token endpoint.
+func (s *Server) TokenRequests() int {
+	return s.Count(http.MethodPost, "/auth/realms/*/protocol/openid-connect/token")
+}
+
+// ForbiddenCalls lists, as "METHOD path", the calls of operations that a
+// rewind must never send: live failover, move, commit, rollback and the like.
+func (s *Server) ForbiddenCalls() []string {
+	return s.calls(func(r *Request) bool { return r.forbidden })
+}
+
+// UnknownCalls lists, as "METHOD path", the calls that no route serves.
+func (s *Server) UnknownCalls() []string {
+	return s.calls(func(r *Request) bool { return r.unknown })
+}
+
+func (s *Server) calls(wanted func(*Request) bool) []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found []string
+	for _, entry := range s.log.entries {
+		if wanted(entry) {
+			found = append(found, entry.Method+" "+entry.Path)
+		}
+	}
+	return found
+}

@@ -1,0 +1,207 @@
+package zvmtest
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// TB is what Start needs of *testing.T. It is spelled out so that a binary
+// that links the simulator does not link package testing and its flags.
+type TB interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// Server is a simulated ZVM on a TLS socket of its own. All methods, and
+// those of the handles it gives out, are safe for concurrent use.
+type Server struct {
+	cfg      config
+	routes   []route
+	tls      *identity
+	listener net.Listener
+	http     *http.Server
+	url      string
+	stopped  chan struct{}
+	served   chan struct{}
+	advanced atomic.Int64
+
+	mu            sync.Mutex
+	idle          sync.Cond // in flight has become 0
+	inFlight      int
+	closed        bool
+	ordinals      map[string]int
+	problems      []string
+	local         *site
+	peers         []*site
+	vms           []*VM
+	vpgs          []*VPG
+	tasks         []*task
+	pending       []*task
+	outcomes      []scriptedOutcome
+	inserts       int
+	logins        map[string]int
+	tokens        map[string]*accessToken
+	refreshTokens map[string]*session
+	mounts        []*flrSession
+	links         map[string]*link
+	clones        []Clone
+	tests         []*failoverTest
+	events        []event
+	faults        []*Fault
+	log           requestLog
+	foreign       *foreignOrigin
+}
+
+// New starts a server. The caller closes it.
+func New(opts ...Option) (*Server, error) {
+	cfg := defaultConfig()
+	for _, opt := range opts {
+		if err := opt(&cfg); err != nil {
+			return nil, err
+		}
+	}
+	if err := cfg.checkSwitches(); err != nil {
+		return nil, err
+	}
+	if cfg.hostile {
+		cfg.addHostileSwitches()
+	}
+	id, err := processIdentity()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.listener == nil {
+		cfg.listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+	}
+	s := &Server{
+		cfg:           cfg,
+		routes:        routes(),
+		tls:           id,
+		listener:      cfg.listener,
+		url:           "https://" + cfg.listener.Addr().String() + cfg.prefix,
+		stopped:       make(chan struct{}),
+		served:        make(chan struct{}),
+		ordinals:      map[string]int{},
+		logins:        map[string]int{},
+		tokens:        map[string]*accessToken{},
+		refreshTokens: map[string]*session{},
+		links:         map[string]*link{},
+	}
+	s.idle.L = &s.mu
+	s.local = s.newSite(cfg.siteName)
+	s.http = newHTTPServer(s)
+	go func() {
+		defer close(s.served)
+		_ = s.http.Serve(tls.NewListener(s.listener, id.serverConfig()))
+	}()
+	return s, nil
+}
+
+// Start is New for a test: the server is closed when the test ends, and the
+// test fails for everything that Problems lists by then.
+func Start(tb TB, opts ...Option) *Server {
+	tb.Helper()
+	s, err := New(opts...)
+	if err != nil {
+		tb.Fatalf("zvmtest: %v", err)
+		return nil
+	}
+	tb.Cleanup(func() {
+		tb.Helper()
+		s.Close()
+		if problems := s.Problems(); len(problems) > 0 {
+			tb.Errorf("zvmtest: %s", strings.Join(problems, "\n"))
+		}
+	})
+	return s
+}
+
+// newHTTPServer speaks HTTP/1.1 alone: a connection of HTTP/2 cannot be cut
+// for one request.
+func newHTTPServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ErrorLog:          log.New(io.Discard, "", 0),
+		ReadHeaderTimeout: time.Minute,
+		TLSNextProto:      map[string]func(*http.Server, *tls.Conn, http.Handler){},
+	}
+}
+
+// Close stops the server: hanging requests are cut, and no handler runs when
+// it returns. Accessors work on.
+func (s *Server) Close() {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return
+	}
+	s.closed = true
+	foreign := s.foreign
+	s.mu.Unlock()
+
+	close(s.stopped)
+	_ = s.http.Close()
+	<-s.served
+	if foreign != nil {
+		foreign.close()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.inFlight > 0 {
+		s.idle.Wait()
+	}
+}
+
+// URL is the base URL, with the path prefix and without a final slash.
+func (s *Server) URL() string { return s.url }
+
+// CertPool holds the authority that signed the server's certificate.
+func (s *Server) CertPool() *x509.CertPool {
+	pool := x509.NewCertPool()
+	pool.AddCert(s.tls.authority)
+	return pool
+}
+
+// CAPEM is that authority in PEM form, as a CA file holds it.
+func (s *Server) CAPEM() []byte { return append([]byte(nil), s.tls.authorityPEM...) }
+
+// CertSHA256 is the SHA-256 of the server's certificate in lower-case hex.
+func (s *Server) CertSHA256() string { return s.tls.leafSHA256 }
+
+// Username is the Admin that the server has from the start.
+func (s *Server) Username() string { return defaultUser }
+
+// Password is that user's password, or the one WithUser gave it.
+func (s *Server) Password() string { return s.cfg.users[defaultUser].secret }
+
+// Problems lists what a test should not have caused: calls of operations that
+// do not exist here or that a rewind must never send, scripted faults and
+// outcomes that did not come about, panics of handlers, and impossible
+// inventories.
+func (s *Server) Problems() []string {
+	unused := s.Unused()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	problems := append([]string(nil), s.problems...)
+	for _, u := range unused {
+		problems = append(problems, "never happened: "+u)
+	}
+	return problems
+}
+
+// problem records one. The caller holds the mutex.
+func (s *Server) problem(text string) { s.problems = append(s.problems, text) }
