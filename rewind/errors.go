@@ -1,0 +1,211 @@
+package rewind
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+var (
+	// ErrNotLocal is matched by errors that say that no checkpoint of a guard can be mounted through this ZVM.
+	ErrNotLocal = errors.New("no guarded VPG replicates within the site of this ZVM")
+	// ErrCheckpointGone is matched by errors that say that a checkpoint of a guard is no longer in its journal. Nothing
+	// falls back to another one.
+	ErrCheckpointGone = errors.New("the tagged checkpoint is no longer in the journal")
+	// ErrNotProven is matched when something is asked of a Guard that no session made.
+	ErrNotProven = errors.New("the guard is not proven: only a Session makes one")
+)
+
+// NotFoundError says that nothing by that name was found at the ZVM that was asked.
+type NotFoundError struct {
+	Wanted string // the VM's name, or the change's id
+	What   string // "VM" when empty
+	Site   string // the site asked, empty when unknown
+}
+
+func (e *NotFoundError) Error() string {
+	what, site := e.What, e.Site
+	if what == "" {
+		what = "protected VM"
+	}
+	if site == "" {
+		return fmt.Sprintf("no %s %q at this ZVM", what, e.Wanted)
+	}
+	return fmt.Sprintf("no %s %q at site %s; a VM may be listed only by the ZVM of another site", what, e.Wanted, site)
+}
+
+// AmbiguousVMError says that a name means several VMs, or that a change concerns several. Name one by its id.
+type AmbiguousVMError struct {
+	Wanted     string
+	Candidates []Protection // ordered by id
+}
+
+func (e *AmbiguousVMError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%q means %d VMs; name one by its id:", e.Wanted, len(e.Candidates))
+	for _, c := range e.Candidates {
+		fmt.Fprintf(&b, " %s (%s", c.VM.ID, c.VM.Name)
+		for _, v := range c.VPGs {
+			fmt.Fprintf(&b, ", VPG %s at %s", v.VPGName, v.ProtectedSite)
+		}
+		b.WriteString(");")
+	}
+	return strings.TrimSuffix(b.String(), ";")
+}
+
+// NotProtectedError says that no VPG protects the VM now, and why each one does not. Nothing was inserted.
+type NotProtectedError struct {
+	VM   VM
+	VPGs []VPGProtection
+}
+
+func (e *NotProtectedError) Error() string {
+	reasons := make([]string, len(e.VPGs))
+	for i, v := range e.VPGs {
+		reasons[i] = v.VPGName + ": " + v.Reason
+	}
+	return fmt.Sprintf("%s is not protected now; nothing was tagged (%s)", e.VM.Name, strings.Join(reasons, "; "))
+}
+
+// PartialGuardError says that a change is not guarded, and how far its guarding came. Tagged checkpoints cannot be
+// deleted: those in Tagged stay in their journals until they age out.
+type PartialGuardError struct {
+	ChangeID string
+	Tagged   []TaggedCheckpoint // read in their journals
+	Failed   []VPGFailure
+}
+
+// VPGFailure is what happened at one VPG.
+type VPGFailure struct {
+	VPGID   zvm.VPGID
+	VPGName string
+	// Tag is the name that was sent, or may have been, empty when nothing was. A checkpoint of that name may stand in
+	// the journal.
+	Tag    string
+	TaskID zvm.TaskID // empty when none is known
+	Err    error
+}
+
+func (e *PartialGuardError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "change %s is not guarded:", e.ChangeID)
+	for _, f := range e.Failed {
+		fmt.Fprintf(&b, " VPG %s: %v", f.VPGName, f.Err)
+		if f.Tag != "" {
+			fmt.Fprintf(&b, " (the checkpoint %q may come to stand there)", f.Tag)
+		}
+		b.WriteString(";")
+	}
+	for _, t := range e.Tagged {
+		fmt.Fprintf(&b, " VPG %s was tagged (checkpoint %s), which cannot be undone;", t.VPGName, t.CheckpointID)
+	}
+	return strings.TrimSuffix(b.String(), ";")
+}
+
+// Unwrap returns what went wrong at each VPG.
+func (e *PartialGuardError) Unwrap() []error {
+	causes := make([]error, len(e.Failed))
+	for i, f := range e.Failed {
+		causes[i] = f.Err
+	}
+	return causes
+}
+
+// StateError says that a VPG does not protect, or no longer does.
+type StateError struct {
+	VPGName string
+	Reason  string
+	// Late is true when the VPG protected before the insert and does not after it: the tagged checkpoint may be lost.
+	Late bool
+}
+
+func (e *StateError) Error() string {
+	if e.Late {
+		return fmt.Sprintf("%s stopped protecting while it was being tagged, its checkpoints may be lost: %s", e.VPGName, e.Reason)
+	}
+	return fmt.Sprintf("%s does not protect: %s", e.VPGName, e.Reason)
+}
+
+// CheckpointNotListedError says that an insert's task completed but its tag was not seen in the journal. It is never
+// taken for a guard, and never a reason to insert again.
+type CheckpointNotListedError struct {
+	VPGName string
+	Tag     string
+	TaskID  zvm.TaskID
+	Err     error // why the looking ended
+}
+
+func (e *CheckpointNotListedError) Error() string {
+	return fmt.Sprintf("task %s completed but %s does not list %q: %v", e.TaskID, e.VPGName, e.Tag, e.Err)
+}
+
+// Unwrap returns why the looking ended.
+func (e *CheckpointNotListedError) Unwrap() error { return e.Err }
+
+// NotLocalError says that files cannot come back through this ZVM, and what can be done. It matches [ErrNotLocal].
+type NotLocalError struct {
+	ChangeID      string
+	RecoverySites []string
+}
+
+func (e *NotLocalError) Error() string {
+	return fmt.Sprintf("change %s: %v; file-level recovery runs at the recovery site (%s): ask that site's ZVM, or use a clone or a failover test",
+		e.ChangeID, ErrNotLocal, strings.Join(e.RecoverySites, ", "))
+}
+
+// Is matches [ErrNotLocal].
+func (e *NotLocalError) Is(target error) bool { return target == ErrNotLocal }
+
+// PathNotFoundError says that a guest path is not in the mounted checkpoint.
+type PathNotFoundError struct {
+	Path  string
+	Roots []string // the partitions that were looked through
+}
+
+func (e *PathNotFoundError) Error() string {
+	if len(e.Roots) == 0 {
+		return fmt.Sprintf("%q: the mounted checkpoint shows no readable partition", e.Path)
+	}
+	return fmt.Sprintf("%q is on none of the partitions %s", e.Path, strings.Join(e.Roots, ", "))
+}
+
+// AmbiguousPathError says that a guest path fits several places.
+type AmbiguousPathError struct {
+	Path string
+	Hits []string // paths that start with a partition; each one is unambiguous
+}
+
+func (e *AmbiguousPathError) Error() string {
+	return fmt.Sprintf("%q may be any of %s; name the partition", e.Path, strings.Join(e.Hits, ", "))
+}
+
+// NotDownloadableError says that the server will not hand out an item, in its own words. Nothing was downloaded.
+type NotDownloadableError struct {
+	Path   string
+	Reason string
+}
+
+func (e *NotDownloadableError) Error() string {
+	if e.Reason == "" {
+		return fmt.Sprintf("%s cannot be downloaded; the server gives no reason", e.Path)
+	}
+	return fmt.Sprintf("%s cannot be downloaded: %s", e.Path, e.Reason)
+}
+
+// LeftOpenError says that something could not be closed, and how to close it. What was asked for may have been done all
+// the same: see the result beside it.
+type LeftOpenError struct {
+	What    string // "FLR session"
+	ID      string
+	Command string // closes it
+	Err     error
+}
+
+func (e *LeftOpenError) Error() string {
+	return fmt.Sprintf("%s %s was left open (%v); close it with: %s", e.What, e.ID, e.Err, e.Command)
+}
+
+// Unwrap returns why closing failed.
+func (e *LeftOpenError) Unwrap() error { return e.Err }

@@ -1,0 +1,250 @@
+package rewind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/zerto-rewind/zerto-rewind/task"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// windowMargin is left around a moment when a journal is searched for it: stamps are whole seconds, servers disagree on
+// whether bounds are inclusive, and the clock of the ZVM that stamps need not be exactly that of the one that lists.
+const windowMargin = 2 * time.Minute
+
+// tagVPG puts the change's tagged checkpoint into one VPG's journal and reads it back, or finds it standing there.
+func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
+	fail := func(tag string, id zvm.TaskID, err error) outcome {
+		return outcome{failure: &VPGFailure{VPGID: t.vpg.VPGID, VPGName: t.vpg.VPGName, Tag: tag, TaskID: id, Err: err}}
+	}
+	done, err := s.turns.take(ctx, t.vpg.VPGID)
+	if err != nil {
+		return fail("", "", fmt.Errorf("waiting for this VPG's turn: %w", err))
+	}
+	defer done()
+	if p.known {
+		switch standing, found, err := s.findStanding(ctx, p, t); {
+		case err != nil:
+			return fail("", "", fmt.Errorf("looking for a tag of this change: %w", err))
+		case found:
+			return outcome{pin: pinOf(t, standing, "", "")}
+		}
+	}
+	for attempt := 1; ; attempt++ {
+		if err := s.requireProtecting(ctx, t.vpg, false); err != nil {
+			return fail("", "", err)
+		}
+		pin, id, err := s.insert(ctx, p, t)
+		if err == nil {
+			return outcome{pin: pin}
+		}
+		var failed *task.Error
+		if !errors.As(err, &failed) || failed.State != task.Failed {
+			return fail(unlessNeverSent(t.tag, id, err), id, err)
+		}
+		// The insert is known to have failed, so another one is a new write and not a repetition.
+		if retry := s.waitOutForeign(ctx, p, t, id, attempt); retry != nil {
+			return fail("", id, errors.Join(err, retry))
+		}
+	}
+}
+
+// unlessNeverSent returns the tag when a checkpoint of that name may come to stand.
+func unlessNeverSent(tag string, id zvm.TaskID, err error) string {
+	var failed *task.Error
+	if errors.As(err, &failed) || id == "" && !errors.Is(err, zvm.ErrOutcomeUnknown) {
+		return ""
+	}
+	return tag
+}
+
+// confirm reads the state of every tagged VPG once more, when all are tagged: a sync that began meanwhile may have
+// deleted the checkpoint.
+func (s *Session) confirm(ctx context.Context, p *plan, outcomes []outcome) {
+	var g errgroup.Group
+	g.SetLimit(s.parallel)
+	for i, t := range p.targets {
+		o := &outcomes[i]
+		if o.failure != nil {
+			continue
+		}
+		g.Go(func() error {
+			if err := s.requireProtecting(ctx, t.vpg, true); err != nil {
+				o.failure = &VPGFailure{
+					VPGID: t.vpg.VPGID, VPGName: t.vpg.VPGName, Tag: o.pin.Tag, TaskID: o.pin.TaskID, Err: err,
+				}
+			}
+			return nil
+		})
+	}
+	_ = g.Wait()
+}
+
+func (s *Session) requireProtecting(ctx context.Context, v VPGProtection, late bool) error {
+	now, err := s.zvm.GetVPG(ctx, v.VPGID)
+	if err != nil {
+		return fmt.Errorf("reading the state of %s: %w", v.VPGName, err)
+	}
+	if reason := whyNotProtecting(now); reason != "" {
+		return &StateError{VPGName: v.VPGName, Reason: reason, Late: late}
+	}
+	return nil
+}
+
+// insert sends one insert and follows it to the tag in the journal.
+func (s *Session) insert(ctx context.Context, p *plan, t target) (tagged, zvm.TaskID, error) {
+	since := p.clock.now().Add(-windowMargin)
+	start := time.Now()
+	s.progress(Event{Stage: StageInserting, VPGName: t.vpg.VPGName, Tag: t.tag})
+	id, err := s.zvm.InsertCheckpoint(ctx, t.vpg.VPGID, t.tag)
+	if errors.Is(err, zvm.ErrOutcomeUnknown) {
+		pin, err := s.reconcileInsert(ctx, t, since, err)
+		return pin, "", err
+	}
+	if err != nil {
+		return tagged{}, "", err
+	}
+	schedule := s.schedule
+	schedule.Expected = s.inserts.expected()
+	looks := []task.Option{task.WithSchedule(schedule), task.Since(start)}
+	status, err := task.Wait(ctx, s.zvm, id, append(looks, task.OnProgress(func(st task.Status) {
+		s.progress(Event{Stage: StageTask, VPGName: t.vpg.VPGName, Tag: t.tag, Task: st})
+	}))...)
+	if err != nil {
+		return tagged{}, id, err
+	}
+	cp, err := s.waitListed(ctx, t, since, looks)
+	if err != nil {
+		return tagged{}, id, &CheckpointNotListedError{VPGName: t.vpg.VPGName, Tag: t.tag, TaskID: id, Err: err}
+	}
+	s.inserts.learn(time.Since(start))
+	s.progress(Event{Stage: StageListed, VPGName: t.vpg.VPGName, Tag: t.tag, Checkpoint: cp.ID, Task: status})
+	return pinOf(t, cp, id, status.State.String()), id, nil
+}
+
+// waitListed looks for the tag in a narrow window of the journal until it is there.
+func (s *Session) waitListed(ctx context.Context, t target, since time.Time, looks []task.Option) (zvm.Checkpoint, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Listing,
+		fmt.Errorf("not listed within %v of its task's completion", s.limits.Listing))
+	defer cancel()
+	var cp zvm.Checkpoint
+	err := task.Poll(ctx, func(ctx context.Context) (found bool, err error) {
+		cp, found, err = s.findTag(ctx, t.vpg.VPGID, t.tag, since)
+		return found, err
+	}, looks...)
+	return cp, err
+}
+
+// findTag returns the checkpoint that bears exactly this tag, the latest one if several do.
+func (s *Session) findTag(ctx context.Context, vpg zvm.VPGID, tag string, since time.Time) (latest zvm.Checkpoint, found bool, err error) {
+	for cp, err := range s.zvm.ListCheckpoints(ctx, vpg, zvm.Window{From: since}) {
+		if err != nil {
+			return zvm.Checkpoint{}, false, err
+		}
+		if cp.Tag == tag && !cp.Time.IsZero() && (!found || compareCheckpoints(cp, latest) > 0) {
+			latest, found = cp, true
+		}
+	}
+	return latest, found, nil
+}
+
+// compareCheckpoints orders by time, and by number where times are equal, which whole seconds often are.
+func compareCheckpoints(a, b zvm.Checkpoint) int {
+	if c := a.Time.Compare(b.Time.Time); c != 0 {
+		return c
+	}
+	return a.ID.Compare(b.ID)
+}
+
+// reconcileInsert looks for the effect of an insert whose answer was lost: the tag in the journal proves it. Nothing
+// found is the loss itself, with what was seen; the insert is never sent again.
+func (s *Session) reconcileInsert(ctx context.Context, t target, since time.Time, lost error) (tagged, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Reconcile,
+		fmt.Errorf("no trace of it within %v", s.limits.Reconcile))
+	defer cancel()
+	var cp zvm.Checkpoint
+	err := task.Poll(ctx, func(ctx context.Context) (found bool, err error) {
+		cp, found, err = s.findTag(ctx, t.vpg.VPGID, t.tag, since)
+		return found, err
+	}, task.WithSchedule(s.schedule))
+	if err == nil {
+		s.progress(Event{Stage: StageListed, VPGName: t.vpg.VPGName, Tag: t.tag, Checkpoint: cp.ID})
+		return pinOf(t, cp, "", ""), nil
+	}
+	return tagged{}, fmt.Errorf("%w; looked for its tag in the journal: %w%s", lost, err, s.seenInserts(ctx, t, since))
+}
+
+// seenInserts names the inserts that ran at a VPG, any of which may be the one whose answer was lost.
+func (s *Session) seenInserts(ctx context.Context, t target, since time.Time) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	tasks, err := s.insertsAt(ctx, t.vpg.VPGID, since)
+	if err != nil || len(tasks) == 0 {
+		return ""
+	}
+	text := "; inserts seen at this VPG since:"
+	for _, seen := range tasks {
+		text += fmt.Sprintf(" %s (%s)", seen.ID, seen.State)
+	}
+	return text
+}
+
+func (s *Session) insertsAt(ctx context.Context, vpg zvm.VPGID, since time.Time) ([]zvm.Task, error) {
+	tasks, err := s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: zvm.TypeInsertTaggedCP, StartedAfter: since})
+	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !slices.Contains(t.VPGs, vpg) }), err
+}
+
+// waitOutForeign returns nil when the failed insert met another one at the same VPG, which has ended now, so that it
+// is worth inserting again; otherwise it returns why not.
+func (s *Session) waitOutForeign(ctx context.Context, p *plan, t target, ours zvm.TaskID, attempt int) error {
+	since := p.clock.now().Add(-foreignReach)
+	tasks, err := s.insertsAt(ctx, t.vpg.VPGID, since)
+	if err != nil {
+		return fmt.Errorf("looking for another insert at this VPG: %w", err)
+	}
+	own := slices.IndexFunc(tasks, func(x zvm.Task) bool { return x.ID == ours })
+	met := false
+	for _, other := range tasks {
+		if other.ID == ours || own >= 0 && !overlap(other, tasks[own]) {
+			continue
+		}
+		met = true
+		if other.State.Terminal() {
+			continue
+		}
+		var waiting *task.WaitError
+		if _, err := task.Wait(ctx, s.zvm, other.ID, task.WithSchedule(s.schedule)); errors.As(err, &waiting) && ctx.Err() != nil {
+			return err
+		}
+	}
+	if !met {
+		return errors.New("no other insert ran at this VPG meanwhile, so it is not sent again")
+	}
+	pause := time.Duration(rand.Int64N(int64(min(attempt, 8)) * int64(250*time.Millisecond)))
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-timer.C:
+		return nil
+	}
+}
+
+// foreignReach is how far back an insert may have started that still ran when ours failed.
+const foreignReach = 10 * time.Minute
+
+// overlap reports whether two tasks ran at the same time, giving whole-second stamps the benefit of the doubt.
+func overlap(a, b zvm.Task) bool {
+	return startsBeforeEnd(a, b) && startsBeforeEnd(b, a)
+}
+
+func startsBeforeEnd(a, b zvm.Task) bool {
+	return b.Completed.IsZero() || !a.Started.After(b.Completed.Add(time.Second))
+}

@@ -1,0 +1,208 @@
+package rewind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/zerto-rewind/zerto-rewind/task"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// Session is the only door to the rewind loop on one ZVM. It is immutable and safe for concurrent use. Two sessions know
+// nothing of each other; within one, inserts at the same VPG take turns.
+type Session struct {
+	zvm      *zvm.Client
+	agent    string
+	human    string
+	schedule task.Schedule
+	limits   Limits
+	parallel int
+	progress func(Event)
+
+	inventory *coalescer[inventory]
+	turns     *turns
+	inserts   *pace
+	mounts    *pace
+}
+
+// Limits bound the waits that have no end of their own. A context that ends earlier wins. Zero fields take the values
+// given below.
+type Limits struct {
+	// Listing is how long a tag may take to show up in the journal after its task completed: 3 min. An earlier client
+	// that gave up after 45 s was wrong to (zvm-wire 13).
+	Listing time.Duration
+	// Reconcile is how long the effect of a write whose answer was lost is looked for: 1 min.
+	Reconcile time.Duration
+	// Mount is how long an FLR mount may take: 10 min.
+	Mount time.Duration
+	// Unmount is how long closing a session may take, which happens on a context of its own: 1 min.
+	Unmount time.Duration
+}
+
+func (l Limits) withDefaults() Limits {
+	for _, d := range []struct {
+		limit *time.Duration
+		value time.Duration
+	}{
+		{&l.Listing, 3 * time.Minute},
+		{&l.Reconcile, time.Minute},
+		{&l.Mount, 10 * time.Minute},
+		{&l.Unmount, time.Minute},
+	} {
+		if *d.limit == 0 {
+			*d.limit = d.value
+		}
+	}
+	return l
+}
+
+// Option configures a [Session].
+type Option func(*Session) error
+
+// WithAgent names the agent whose changes this session guards. The name goes into every tag.
+func WithAgent(name string) Option {
+	return func(s *Session) error { s.agent = name; return nil }
+}
+
+// WithHuman names the person the agent works for. It goes into guard records, not into tags.
+func WithHuman(name string) Option {
+	return func(s *Session) error { s.human = name; return nil }
+}
+
+// WithSchedule sets how often the session looks at what is under way. Its Expected is ignored: the session learns that
+// from what it sees.
+func WithSchedule(schedule task.Schedule) Option {
+	return func(s *Session) error { s.schedule = schedule; return nil }
+}
+
+// WithLimits bounds the session's waits.
+func WithLimits(limits Limits) Option {
+	return func(s *Session) error { s.limits = limits.withDefaults(); return nil }
+}
+
+// WithParallel sets at how many VPGs one call works at once. The default is 8.
+func WithParallel(vpgs int) Option {
+	return func(s *Session) error {
+		if vpgs < 1 {
+			return fmt.Errorf("rewind: WithParallel(%d): at least one VPG has to be worked at", vpgs)
+		}
+		s.parallel = vpgs
+		return nil
+	}
+}
+
+// WithProgress has f told of every step. It is called from several goroutines at once when a change concerns several
+// VPGs.
+func WithProgress(f func(Event)) Option {
+	return func(s *Session) error { s.progress = f; return nil }
+}
+
+// NewSession returns a session on the ZVM that client talks to. It does no I/O.
+func NewSession(client *zvm.Client, opts ...Option) (*Session, error) {
+	if client == nil {
+		return nil, errors.New("rewind: a session needs a client")
+	}
+	s := &Session{
+		zvm:      client,
+		limits:   Limits{}.withDefaults(),
+		parallel: 8,
+		progress: func(Event) {},
+		turns:    &turns{},
+		inserts:  &pace{},
+		mounts:   &pace{},
+	}
+	for _, o := range opts {
+		if err := o(s); err != nil {
+			return nil, err
+		}
+	}
+	if s.progress == nil {
+		s.progress = func(Event) {}
+	}
+	s.inventory = &coalescer[inventory]{fetch: s.readInventory}
+	return s, nil
+}
+
+// Stage is a step of the loop.
+type Stage string
+
+// The stages a session tells of, in the order in which they happen to one VPG.
+const (
+	StageFound       Stage = "found"
+	StageInserting   Stage = "inserting"
+	StageTask        Stage = "task"
+	StageListed      Stage = "listed"
+	StageProven      Stage = "proven"
+	StageMounting    Stage = "mounting"
+	StageMounted     Stage = "mounted"
+	StageDownloading Stage = "downloading"
+	StageUnmounted   Stage = "unmounted"
+)
+
+// Event is one step, with the evidence at hand. Fields that do not apply are zero.
+type Event struct {
+	Stage      Stage
+	VM         VM
+	VPGName    string
+	Task       task.Status
+	Tag        string
+	Checkpoint zvm.CheckpointID
+	Session    zvm.SessionID
+	Bytes      int64
+}
+
+// turns lets one insert at a time at each VPG, in the order of arrival.
+type turns struct {
+	mu    sync.Mutex
+	byVPG map[zvm.VPGID]*semaphore.Weighted
+}
+
+// take waits for the VPG's turn. A caller whose context ends leaves the queue.
+func (t *turns) take(ctx context.Context, vpg zvm.VPGID) (done func(), err error) {
+	t.mu.Lock()
+	if t.byVPG == nil {
+		t.byVPG = map[zvm.VPGID]*semaphore.Weighted{}
+	}
+	turn := t.byVPG[vpg]
+	if turn == nil {
+		turn = semaphore.NewWeighted(1)
+		t.byVPG[vpg] = turn
+	}
+	t.mu.Unlock()
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { turn.Release(1) }, nil
+}
+
+// pace remembers how long the last few jobs of one kind took at this ZVM.
+type pace struct {
+	mu   sync.Mutex
+	last []time.Duration
+}
+
+const paceMemory = 5
+
+func (p *pace) learn(took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = append(p.last, took)
+	if len(p.last) > paceMemory {
+		p.last = p.last[1:]
+	}
+}
+
+// expected returns the median, which one odd job does not move.
+func (p *pace) expected() time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.last) == 0 {
+		return 0
+	}
+	return median(p.last)
+}
