@@ -53,6 +53,7 @@ func (c *Client) read(ctx context.Context, cl call, out any) error {
 		if resp.StatusCode/100 != 2 {
 			return nil
 		}
+		defer closeBody(resp.Body)
 		body, err = readAll(resp.Body, maxAnswer)
 		return err
 	}
@@ -60,6 +61,7 @@ func (c *Client) read(ctx context.Context, cl call, out any) error {
 	if err != nil {
 		return err
 	}
+	defer closeBody(resp.Body)
 	if err := decode(body, out); err != nil {
 		return x.badAnswer(resp, body, err)
 	}
@@ -140,7 +142,7 @@ func (c *Client) open(ctx context.Context, cl call, rawURL string) (*http.Respon
 		return nil, x.failed(ctx, err)
 	}
 	x.target = target.String()
-	x.secrets = append(x.secrets, rawURL, target.String(), target.EscapedPath(), target.Path, lastSegment(target.Path))
+	x.secrets = append(x.secrets, partsOf(rawURL, target)...)
 	// The length has to be that of the file, not of a compressed form of it.
 	x.header.Set("Accept", "*/*")
 	x.header.Set("Accept-Encoding", "identity")
@@ -180,4 +182,11 @@ func (s *sender) resolve(rawURL string) (*url.URL, error) {
 	return target, nil
 }
 
-func lastSegment(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
+// partsOf returns all of a link that an error page might repeat.
+func partsOf(rawURL string, target *url.URL) []string {
+	parts := []string{rawURL, target.String(), target.EscapedPath(), target.Path, target.RawQuery}
+	for _, values := range target.Query() {
+		parts = append(parts, values...)
+	}
+	return append(parts, target.Path[strings.LastIndexByte(target.Path, '/')+1:])
+}

@@ -1,3 +1,11 @@
+// Package zvm speaks the REST API of a Zerto Virtual Manager (ZVM): one method for each request that the SDK may send, typed answers,
+// one kind of error. It has no policy: it chooses no VM and waits for no task.
+//
+//	client, err := zvm.New("https://zvm.example.com", zvm.Password("svc-rewind", secret), zvm.WithRootCAs(pool))
+//	vms, err := client.ListVMs(ctx, zvm.VMFilter{Name: "web01"})
+//
+// Errors are *Error values; branch on them with errors.Is and the sentinels of this package, never on their text. A write is never
+// sent twice: when its answer is lost, the error matches ErrOutcomeUnknown, and the caller looks for the effect.
 package zvm
 
 import (

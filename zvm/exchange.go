@@ -22,7 +22,8 @@ type exchange struct {
 	secrets []string                   // to be taken out of whatever the server says
 
 	started      time.Time
-	count        int
+	count        int // attempts of the call
+	round        int // attempts with the present token
 	attemptStart time.Time
 	observed     bool
 	pause        time.Duration
@@ -97,8 +98,14 @@ func (c *Client) send(ctx context.Context, x *exchange) (*http.Response, error) 
 // may not be valid yet by the server's clock, so the replay waits a moment then.
 func (c *Client) replay(ctx context.Context, x *exchange, rejected token, first *http.Response) (*http.Response, error) {
 	fresh, err := c.tokens.get(ctx, rejected)
+	var login *Error
+	if errors.As(err, &login) {
+		return nil, err
+	}
 	if err != nil {
-		return nil, x.noToken(ctx, err)
+		e := x.refused(first)
+		e.cause = err
+		return nil, e
 	}
 	if fresh.value == rejected.value {
 		return first, nil
@@ -144,6 +151,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 
 func (x *exchange) begin() {
 	x.count++
+	x.round++
 	x.attemptStart = time.Now()
 	x.observed = false
 }
@@ -156,7 +164,7 @@ func (x *exchange) observe(ctx context.Context, resp *http.Response, err error) 
 	if resp != nil && err == nil && retryableStatus(resp.StatusCode) {
 		x.refusal = keepAnswer(resp)
 	}
-	if x.observed {
+	if x.observed && err == nil {
 		return
 	}
 	x.observed = true

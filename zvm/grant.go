@@ -214,7 +214,7 @@ func (g *passwordGrant) login(ctx context.Context, refresh Secret) (issued, erro
 func (g *passwordGrant) full(ctx context.Context) (issued, error) {
 	got, err := g.ask(ctx)
 	if g.maybeBusy(err) {
-		if sleep(ctx, busyPause/2+rand.N(busyPause)) == nil { //nolint:gosec // jitter is not a secret
+		if sleep(ctx, busyPause/2+rand.N(busyPause)) == nil {
 			got, err = g.ask(ctx)
 		}
 	}

@@ -55,7 +55,7 @@ func (p RetryPolicy) wait(attempt int, asked time.Duration) time.Duration {
 			break
 		}
 	}
-	jittered := low + rand.N(ceiling-low+1) //nolint:gosec // jitter is not a secret
+	jittered := low + rand.N(ceiling-low+1)
 	return min(max(asked, jittered), max(high, low))
 }
 
@@ -99,12 +99,14 @@ func connectionFailed(err error) bool {
 	if err == nil || endedByContext(err) || tlsProblem(err) != "" || errors.Is(err, ErrForeignOrigin) {
 		return false
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) && dns.IsNotFound {
-		return false
-	}
 	var failed *sendError
 	return errors.As(err, &failed)
+}
+
+// noSuchHost reports a host name that does not exist: mostly a spelling mistake, which no repetition mends.
+func noSuchHost(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
 }
 
 // attempts sends one request, again where that is allowed, and returns the last answer with whatever status it has. A new
@@ -119,6 +121,7 @@ func (x *exchange) attempts(ctx context.Context, bearer Secret) (*http.Response,
 		return nil, errors.New("the request cannot be built")
 	}
 	x.prepare(req.Header, bearer)
+	x.round = 0
 	if x.consume != nil {
 		req.SetResponseHandler(x.consume)
 	}
@@ -154,8 +157,8 @@ func (x *exchange) again(ctx context.Context, resp *http.Response, err error) (b
 	if resp != nil {
 		asked = retryAfter(resp.Header)
 	}
-	x.pause = x.sender.retry.wait(x.count, asked)
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < max(x.pause, asked) && x.count <= x.sender.retry.Max {
+	x.pause = x.sender.retry.wait(x.round, asked)
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < max(x.pause, asked) && x.round <= x.sender.retry.Max {
 		x.hint = "the wait before another attempt reaches beyond the deadline"
 		return false, nil
 	}
@@ -165,7 +168,7 @@ func (x *exchange) again(ctx context.Context, resp *http.Response, err error) (b
 // repeatable: a read after a passing failure; anything else only if the request never left.
 func (x *exchange) repeatable(resp *http.Response, err error) bool {
 	if err != nil {
-		return connectionFailed(err) && (x.isRead() || unsent(err))
+		return connectionFailed(err) && !noSuchHost(err) && (x.isRead() || unsent(err))
 	}
 	return x.isRead() && retryableStatus(resp.StatusCode)
 }

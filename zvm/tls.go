@@ -35,7 +35,7 @@ func (t trust) tlsConfig() *tls.Config {
 		RootCAs:    t.roots,
 		ServerName: t.serverName,
 		// A pin without authorities replaces the chain: VerifyConnection below is then the check, on resumed sessions too.
-		InsecureSkipVerify: t.insecure || t.pinned() && t.roots == nil, //nolint:gosec // only by an option that says so, or with a pin
+		InsecureSkipVerify: t.insecure || t.pinned() && t.roots == nil,
 	}
 	if t.pinned() {
 		cfg.VerifyConnection = func(state tls.ConnectionState) error {
@@ -58,24 +58,20 @@ func (e *pinError) Error() string {
 	return "the server presented another certificate, SHA-256 " + hex.EncodeToString(e.got[:])
 }
 
-// newTransport is a clone of the default transport with limits of its own. It is shared by all callers of a client, hundreds of
-// which may poll at the same time: idle connections are kept for that many.
+// newTransport is built as the default transport is, with limits of its own. All callers of a client share it, hundreds of which may
+// poll at the same time: idle connections are kept for that many.
 func newTransport(t trust) http.RoundTripper {
-	transport, ok := http.DefaultTransport.(*http.Transport)
-	if ok {
-		transport = transport.Clone()
-	} else {
-		transport = &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	return &http.Transport{
+		Proxy:                  http.ProxyFromEnvironment,
+		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:        t.tlsConfig(),
+		TLSHandshakeTimeout:    10 * time.Second,
+		MaxIdleConnsPerHost:    256,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 1 << 20,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
 	}
-	transport.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
-	transport.TLSClientConfig = t.tlsConfig()
-	transport.TLSHandshakeTimeout = 10 * time.Second
-	transport.MaxIdleConns = 0
-	transport.MaxIdleConnsPerHost = 256
-	transport.IdleConnTimeout = 90 * time.Second
-	transport.MaxResponseHeaderBytes = 1 << 20
-	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second}
-	return transport
 }
 
 // tlsProblem says what is wrong with the server's certificate and which option is the answer; empty if err is something else.

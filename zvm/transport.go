@@ -111,15 +111,16 @@ func (e timeoutError) Error() string { return string(e) }
 // Timeout makes it a timeout in the sense of net.Error.
 func (timeoutError) Timeout() bool { return true }
 
-var (
-	errNoHeaders error = timeoutError("no answer within the header timeout")
-	errIdle      error = timeoutError("the body stopped moving for longer than the idle timeout")
+const (
+	errNoHeaders = timeoutError("no answer within the header timeout")
+	errIdle      = timeoutError("the body stopped moving for longer than the idle timeout")
 )
 
 // timedOut replaces the bare cancellation that a limit of ours causes by that limit: the caller's context did not end.
 func timedOut(ctx context.Context, err error) error {
-	if cause := context.Cause(ctx); cause == errNoHeaders || cause == errIdle { //nolint:errorlint // our own values, never wrapped
-		return cause
+	var limit timeoutError
+	if errors.As(context.Cause(ctx), &limit) {
+		return limit
 	}
 	return err
 }
@@ -142,7 +143,7 @@ func unsent(err error) bool {
 
 // idleBody is a body that fails when a read waits for too long. The time between reads is the reader's own and does not count.
 type idleBody struct {
-	ctx     context.Context //nolint:containedctx // the life of the body
+	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	body    io.ReadCloser
 	timeout time.Duration
