@@ -103,7 +103,7 @@ func (c *Catalog) With(entries ...Entry) (*Catalog, error) {
 // WithAlias returns a copy that also knows server under the key alias. It fails when the catalogue has no such server
 // or when alias is not a name that a host could give a server.
 func (c *Catalog) WithAlias(alias, server string) (*Catalog, error) {
-	if err := checkName("server alias", alias, serverNameChars); err != nil {
+	if err := checkAlias(alias, server); err != nil {
 		return nil, err
 	}
 	over := &Catalog{aliases: map[string]string{fold(alias): server}}

@@ -115,6 +115,10 @@ func (c *Condition) check() error {
 	return nil
 }
 
+func checkAlias(alias, server string) error {
+	return errors.Join(checkName("server alias", alias, serverNameChars), checkName("server", server, serverNameChars))
+}
+
 func checkServerDefault(server, machine string) error {
 	if err := checkName("server", server, serverNameChars); err != nil {
 		return err

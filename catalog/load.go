@@ -65,16 +65,11 @@ func (l *loader) root(root node) {
 			}
 		},
 		"servers":        func(n node) { l.each(n, l.server) },
-		"aliases":        func(n node) { l.aliases = l.serverKeys(n) },
-		"serverDefaults": func(n node) { l.machines = l.serverKeys(n) },
+		"aliases":        func(n node) { l.aliases = l.serverKeys(n, checkAlias) },
+		"serverDefaults": func(n node) { l.machines = l.serverKeys(n, checkServerDefault) },
 	})
 	if version == "" {
 		l.fail(root.at, `"version": 1 is missing`)
-	}
-	for _, server := range slices.Sorted(maps.Keys(l.machines)) {
-		if err := checkServerDefault(server, l.machines[server]); err != nil {
-			l.fail(root.at, "%v", err)
-		}
 	}
 }
 
@@ -200,22 +195,21 @@ func (l *loader) word(to encoding.TextUnmarshaler) func(node) {
 }
 
 // serverKeys reads an object whose keys are a user's names for servers.
-func (l *loader) serverKeys(n node) map[string]string {
+func (l *loader) serverKeys(n node, check func(key, value string) error) map[string]string {
 	if n.token != json.Delim('{') {
 		l.fail(n.at, "expected an object")
 		return nil
 	}
 	byServer := make(map[string]string, len(n.members))
 	for _, m := range n.members {
-		if err := checkName("server", m.key, serverNameChars); err != nil {
+		var value string
+		l.text(&value)(m.value)
+		if err := check(m.key, value); err != nil {
 			l.fail(m.at, "%v", err)
-			continue
 		}
 		if _, taken := byServer[fold(m.key)]; taken {
 			l.fail(m.at, "server %q is given twice: a host may spell the two names alike", m.key)
 		}
-		var value string
-		l.text(&value)(m.value)
 		byServer[fold(m.key)] = value
 	}
 	return byServer
