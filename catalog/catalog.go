@@ -50,25 +50,31 @@ func Default() (*Catalog, error) { return loadDefaults() }
 // Catalog is a set of entries. It never changes after it was made and is safe for concurrent use; methods named With
 // derive another. The zero value is empty: to it every tool is unknown.
 type Catalog struct {
-	layers   [][]Entry         // a later layer replaces what it names again
+	layers   [][]*listed       // a later layer replaces what it names again
 	aliases  map[string]string // a user's key for a server, folded, to the server's name
 	machines map[string]string // a user's key for a server, folded, to the machine it acts on by default
 
-	index   map[string]slot    // by folded server and tool
+	index   map[string]*listed // by folded server and tool
+	inForce []*listed          // that no later layer replaced
 	byTool  map[string]Verdict // by folded tool, for servers that are not recognised
 	servers map[string]bool    // folded names and aliases
 }
 
-type slot struct {
-	verdict Verdict
-	entry   *Entry
+// listed is an entry with what it is found by.
+type listed struct {
+	Entry
+	servers []string // folded; none for a built-in
+	keys    []string
 }
 
 // New makes a catalogue of these entries. The error joins one for each entry that is invalid or names a tool that an
 // earlier one names too. Entries count from 0.
 func New(entries ...Entry) (*Catalog, error) {
 	var problems []error
-	layer := cloneEntries(entries)
+	layer := make([]*listed, len(entries))
+	for i := range entries {
+		layer[i] = list(entries[i].clone())
+	}
 	place := func(i int) string { return fmt.Sprintf("entry %d", i) }
 	checkEntries(layer, place, func(i int, problem error) {
 		problems = append(problems, fmt.Errorf("%s: %w", place(i), problem))
@@ -76,7 +82,7 @@ func New(entries ...Entry) (*Catalog, error) {
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
-	return build([][]Entry{layer}, nil, nil), nil
+	return build([][]*listed{layer}, nil, nil), nil
 }
 
 // Merge returns base with user laid over it: an entry, alias or default machine of user replaces the one of base that
@@ -120,18 +126,12 @@ func (c *Catalog) WithServerDefault(server, machine string) (*Catalog, error) {
 }
 
 // Len returns the number of entries that are in force.
-func (c *Catalog) Len() int {
-	n := 0
-	for range c.inForce() {
-		n++
-	}
-	return n
-}
+func (c *Catalog) Len() int { return len(c.inForce) }
 
 // Entries yields a copy of each entry that is in force, in the order they were given.
 func (c *Catalog) Entries() iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
-		for e := range c.inForce() {
+		for _, e := range c.inForce {
 			if !yield(e.clone()) {
 				return
 			}
@@ -139,37 +139,50 @@ func (c *Catalog) Entries() iter.Seq[*Entry] {
 	}
 }
 
-func (c *Catalog) inForce() iter.Seq[*Entry] {
-	return func(yield func(*Entry) bool) {
-		for _, layer := range c.layers {
-			for i := range layer {
-				e := &layer[i]
-				if slices.ContainsFunc(e.keys(), func(k string) bool { return c.index[k].entry == e }) && !yield(e) {
-					return
-				}
+func build(layers [][]*listed, aliases, machines map[string]string) *Catalog {
+	c := &Catalog{
+		layers: layers, aliases: aliases, machines: machines,
+		index: map[string]*listed{}, byTool: map[string]Verdict{}, servers: map[string]bool{},
+	}
+	all := slices.Concat(layers...)
+	for _, e := range all {
+		for _, key := range e.keys {
+			c.index[key] = e
+		}
+		for _, server := range e.servers {
+			c.servers[server] = true
+		}
+	}
+	for _, e := range all {
+		if slices.ContainsFunc(e.keys, func(key string) bool { return c.index[key] == e }) {
+			c.inForce = append(c.inForce, e)
+		}
+	}
+	c.indexAliases()
+	c.indexToolNames()
+	return c
+}
+
+// indexAliases repeats a server's tools under the user's key, except tools that the user described under it.
+func (c *Catalog) indexAliases() {
+	added := map[string]*listed{}
+	for alias, server := range c.aliases {
+		prefix := fold(server) + keySeparator
+		for key, e := range c.index {
+			if tool, ok := strings.CutPrefix(key, prefix); ok {
+				added[alias+keySeparator+tool] = e
 			}
+		}
+	}
+	for key, e := range added {
+		if c.index[key] == nil {
+			c.index[key] = e
 		}
 	}
 }
 
-func build(layers [][]Entry, aliases, machines map[string]string) *Catalog {
-	c := &Catalog{
-		layers: layers, aliases: aliases, machines: machines,
-		index: map[string]slot{}, byTool: map[string]Verdict{}, servers: map[string]bool{},
-	}
-	for _, layer := range layers {
-		for i := range layer {
-			e := &layer[i]
-			for _, key := range e.keys() {
-				c.index[key] = slot{Verdict{e.Class, e.Kind, e.Scope}, e}
-			}
-			for _, server := range e.servers() {
-				c.servers[server] = true
-			}
-		}
-	}
-	c.indexAliases()
-	for e := range c.inForce() {
+func (c *Catalog) indexToolNames() {
+	for _, e := range c.inForce {
 		if e.BuiltIn {
 			continue
 		}
@@ -178,25 +191,6 @@ func build(layers [][]Entry, aliases, machines map[string]string) *Catalog {
 			verdict = Verdict{}
 		}
 		c.byTool[tool] = verdict
-	}
-	return c
-}
-
-// indexAliases repeats a server's tools under the user's key, except tools that the user described under it.
-func (c *Catalog) indexAliases() {
-	added := map[string]slot{}
-	for alias, server := range c.aliases {
-		prefix := fold(server) + keySeparator
-		for key, s := range c.index {
-			if tool, ok := strings.CutPrefix(key, prefix); ok {
-				added[alias+keySeparator+tool] = s
-			}
-		}
-	}
-	for key, s := range added {
-		if _, described := c.index[key]; !described {
-			c.index[key] = s
-		}
 	}
 }
 
@@ -208,14 +202,6 @@ func (c *Catalog) checkAliases() error {
 		}
 	}
 	return errors.Join(problems...)
-}
-
-func cloneEntries(entries []Entry) []Entry {
-	clones := make([]Entry, len(entries))
-	for i := range entries {
-		clones[i] = *entries[i].clone()
-	}
-	return clones
 }
 
 func merged(base, over map[string]string) map[string]string {

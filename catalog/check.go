@@ -16,19 +16,17 @@ const (
 )
 
 // checkEntries reports each problem with the position of its entry in the list. Place is where its reader finds an entry.
-func checkEntries(entries []Entry, place func(i int) string, report func(i int, problem error)) {
+func checkEntries(entries []*listed, place func(i int) string, report func(i int, problem error)) {
 	claimed := map[string]int{}
-	for i := range entries {
-		e := &entries[i]
+	for i, e := range entries {
 		if err := e.check(); err != nil {
 			report(i, err)
 			continue
 		}
-		for _, key := range e.keys() {
+		for _, key := range e.keys {
 			if first, taken := claimed[key]; taken && first != i {
-				other := &entries[first]
 				report(i, fmt.Errorf("%s: described before, as %s in %s; names that a host may spell alike are one name",
-					e.name(), other.name(), place(first)))
+					e.name(), entries[first].name(), place(first)))
 				break
 			}
 			claimed[key] = i

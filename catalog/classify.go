@@ -40,8 +40,8 @@ type Result struct {
 // Classify returns the verdict on a tool by its name alone. An entry with conditions gives its own class, as if none
 // held. It does not allocate.
 func (c *Catalog) Classify(n Name) Verdict {
-	if s, ok := c.find(n); ok {
-		return s.verdict
+	if e := c.find(n); e != nil {
+		return Verdict{e.Class, e.Kind, e.Scope}
 	}
 	return c.byNameAlone(n)
 }
@@ -50,24 +50,24 @@ func (c *Catalog) Classify(n Name) Verdict {
 // Nil args mean that the arguments are not known, which is not the same as a call without arguments: then no condition
 // holds and no target is known. An argument of an unexpected name or type makes the result stricter, never laxer.
 func (c *Catalog) ClassifyCall(n Name, args map[string]any) Result {
-	s, ok := c.find(n)
-	if !ok {
+	found := c.find(n)
+	if found == nil {
 		return c.unlisted(n)
 	}
-	r := Result{Verdict: s.verdict, Entry: s.entry.clone()}
-	r.Class, r.Reason = s.entry.classify(args)
-	r.readTargets(s.entry, args, c.machines[fold(n.Server)])
+	e := found.clone()
+	r := Result{Verdict: Verdict{Kind: e.Kind, Scope: e.Scope}, Entry: e}
+	r.Class, r.Reason = e.classify(args)
+	r.readTargets(e, args, c.machines[fold(n.Server)])
 	return r
 }
 
-func (c *Catalog) find(n Name) (slot, bool) {
+func (c *Catalog) find(n Name) *listed {
 	var buf [maxKeyLength]byte
 	key, ok := appendKey(buf[:0], n)
 	if !ok {
-		return slot{}, false
+		return nil
 	}
-	s, ok := c.index[string(key)]
-	return s, ok
+	return c.index[string(key)]
 }
 
 func (c *Catalog) byNameAlone(n Name) Verdict {

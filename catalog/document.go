@@ -28,13 +28,14 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // document is JSON text with the place of every value kept, which encoding/json throws away.
 type document struct {
 	data     []byte
-	decoder  *json.Decoder
+	at       int // of what is read next
 	problems []error
 }
 
 type node struct {
 	at      int
-	token   json.Token // json.Delim for an object or array
+	kind    byte   // '{', '[', '"', or the first byte of a number, true, false or null
+	text    string // of a string, unquoted; of a number, true, false or null as written
 	members []member
 	items   []node
 }
@@ -59,45 +60,46 @@ func (d *document) parse(data []byte) (node, bool) {
 	if len(d.problems) > 0 {
 		return node{}, false
 	}
-	var whole json.RawMessage
-	if err := json.Unmarshal(d.data, &whole); err != nil {
+	if err := json.Unmarshal(d.data, new(json.RawMessage)); err != nil {
 		d.failSyntax(err)
 		return node{}, false
 	}
-	d.decoder = json.NewDecoder(bytes.NewReader(d.data))
-	d.decoder.UseNumber()
 	return d.value(1), len(d.problems) == 0
 }
 
-// value reads one value. The text is known to be valid JSON, so the decoder has no error to give.
+// value reads one value. The text is known to be valid JSON, so what follows what needs no second check.
 func (d *document) value(depth int) node {
-	n := node{at: d.next()}
-	if depth > maxNesting {
-		d.fail(n.at, "nested too deep for a catalogue")
-		_ = d.decoder.Decode(new(json.RawMessage))
-		return n
-	}
-	n.token, _ = d.decoder.Token()
-	switch n.token {
-	case json.Delim('['):
-		for d.decoder.More() {
-			n.items = append(n.items, d.value(depth+1))
+	d.skip(" \t\r\n,:")
+	n := node{at: d.at, kind: d.data[d.at]}
+	switch n.kind {
+	case '"':
+		n.text = d.quoted()
+	case '{', '[':
+		if depth > maxNesting {
+			d.fail(n.at, "nested too deep for a catalogue")
+			d.at = len(d.data)
+			return n
 		}
-	case json.Delim('{'):
-		for d.decoder.More() {
-			n.members = append(n.members, d.member(n.members, depth))
+		d.at++
+		for d.more() {
+			if n.kind == '[' {
+				n.items = append(n.items, d.value(depth+1))
+			} else {
+				n.members = append(n.members, d.member(n.members, depth))
+			}
 		}
 	default:
-		return n
+		for d.at < len(d.data) && strings.IndexByte(" \t\r\n,]}", d.data[d.at]) < 0 {
+			d.at++
+		}
+		n.text = string(d.data[n.at:d.at])
 	}
-	_, _ = d.decoder.Token()
 	return n
 }
 
 func (d *document) member(before []member, depth int) member {
-	m := member{at: d.next()}
-	token, _ := d.decoder.Token()
-	m.key, _ = token.(string)
+	m := member{at: d.at}
+	m.key = d.quoted()
 	for _, other := range before {
 		switch {
 		case other.key == m.key:
@@ -110,13 +112,40 @@ func (d *document) member(before []member, depth int) member {
 	return m
 }
 
-// next is the offset of the next token.
-func (d *document) next() int {
-	at := int(d.decoder.InputOffset())
-	for at < len(d.data) && strings.IndexByte(" \t\r\n,:", d.data[at]) >= 0 {
-		at++
+// more goes to the next member or item, or behind the end of the object or array.
+func (d *document) more() bool {
+	d.skip(" \t\r\n,")
+	if d.at == len(d.data) {
+		return false
 	}
-	return at
+	if c := d.data[d.at]; c == ']' || c == '}' {
+		d.at++
+		return false
+	}
+	return true
+}
+
+func (d *document) quoted() string {
+	start, plain := d.at, true
+	for d.at++; d.data[d.at] != '"'; d.at++ {
+		if d.data[d.at] == '\\' {
+			d.at++
+			plain = false
+		}
+	}
+	d.at++
+	if plain {
+		return string(d.data[start+1 : d.at-1])
+	}
+	var text string
+	_ = json.Unmarshal(d.data[start:d.at], &text)
+	return text
+}
+
+func (d *document) skip(characters string) {
+	for d.at < len(d.data) && strings.IndexByte(characters, d.data[d.at]) >= 0 {
+		d.at++
+	}
 }
 
 // failSyntax places an error of encoding/json, whose offset counts the bytes read, the offending one included.

@@ -61,28 +61,20 @@ func fold(name string) string {
 	return string(folded)
 }
 
-func (e *Entry) servers() []string {
-	if e.BuiltIn {
-		return nil
-	}
-	folded := make([]string, 0, 1+len(e.Aliases))
-	folded = append(folded, fold(e.Server))
-	for _, alias := range e.Aliases {
-		folded = append(folded, fold(alias))
-	}
-	return folded
-}
-
-func (e *Entry) keys() []string {
+// list folds the names of an entry, which it takes over.
+func list(e *Entry) *listed {
+	l := &listed{Entry: *e}
 	tool := keySeparator + fold(e.Tool)
 	if e.BuiltIn {
-		return []string{tool}
+		l.keys = []string{tool}
+		return l
 	}
-	keys := e.servers()
-	for i := range keys {
-		keys[i] += tool
+	for _, server := range append([]string{e.Server}, e.Aliases...) {
+		server = fold(server)
+		l.servers = append(l.servers, server)
+		l.keys = append(l.keys, server+tool)
 	}
-	return keys
+	return l
 }
 
 // alike reports whether two argument names differ only in case and punctuation, as dry_run and dryRun do. Which of the

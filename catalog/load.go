@@ -2,7 +2,6 @@ package catalog
 
 import (
 	"encoding"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -40,12 +39,12 @@ func Load(data []byte) (*Catalog, error) {
 	if len(l.problems) > 0 {
 		return nil, errors.Join(l.problems...)
 	}
-	return build([][]Entry{l.entries}, l.aliases, l.machines), nil
+	return build([][]*listed{l.entries}, l.aliases, l.machines), nil
 }
 
 type loader struct {
 	document
-	entries  []Entry
+	entries  []*listed
 	places   []int // of the names of entries
 	aliases  map[string]string
 	machines map[string]string
@@ -58,9 +57,7 @@ func (l *loader) root(root node) {
 	version := ""
 	l.object(root, fields{
 		"version": func(n node) {
-			number, _ := n.token.(json.Number)
-			version = number.String()
-			if version != "1" {
+			if version = n.text; version != "1" || n.kind != '1' {
 				l.fail(n.at, "version must be 1")
 			}
 		},
@@ -68,7 +65,7 @@ func (l *loader) root(root node) {
 		"aliases":        func(n node) { l.aliases = l.serverKeys(n, checkAlias) },
 		"serverDefaults": func(n node) { l.machines = l.serverKeys(n, checkServerDefault) },
 	})
-	if version == "" {
+	if version == "" && root.kind == '{' {
 		l.fail(root.at, `"version": 1 is missing`)
 	}
 }
@@ -83,7 +80,7 @@ func (l *loader) server(n node) {
 		"source":  l.text(&group.Source),
 		"tools":   func(n node) { tools = n },
 	})
-	if tools.token == nil {
+	if tools.kind == 0 {
 		l.fail(n.at, `"tools" is missing`)
 		return
 	}
@@ -113,9 +110,9 @@ func (l *loader) tool(n node, e Entry) {
 		return
 	}
 	l.each(names, func(n node) {
-		named := *e.clone()
+		named := e.clone()
 		l.text(&named.Tool)(n)
-		l.entries = append(l.entries, named)
+		l.entries = append(l.entries, list(named))
 		l.places = append(l.places, n.at)
 	})
 }
@@ -130,7 +127,7 @@ func (l *loader) condition(n node) Condition {
 }
 
 func (l *loader) object(n node, known fields) {
-	if n.token != json.Delim('{') {
+	if n.kind != '{' {
 		l.fail(n.at, "expected an object")
 		return
 	}
@@ -145,7 +142,7 @@ func (l *loader) object(n node, known fields) {
 }
 
 func (l *loader) each(n node, read func(node)) {
-	if n.token != json.Delim('[') {
+	if n.kind != '[' {
 		l.fail(n.at, "expected a list")
 		return
 	}
@@ -156,11 +153,11 @@ func (l *loader) each(n node, read func(node)) {
 
 func (l *loader) text(to *string) func(node) {
 	return func(n node) {
-		text, ok := n.token.(string)
-		if !ok {
+		if n.kind != '"' {
 			l.fail(n.at, "expected text in quotes")
+			return
 		}
-		*to = text
+		*to = n.text
 	}
 }
 
@@ -176,11 +173,9 @@ func (l *loader) texts(to *[]string) func(node) {
 
 func (l *loader) flag(to *bool) func(node) {
 	return func(n node) {
-		value, ok := n.token.(bool)
-		if !ok {
+		if *to = n.text == "true"; n.kind != 't' && n.kind != 'f' {
 			l.fail(n.at, "expected true or false")
 		}
-		*to = value
 	}
 }
 
@@ -188,7 +183,7 @@ func (l *loader) word(to encoding.TextUnmarshaler) func(node) {
 	return func(n node) {
 		var text string
 		l.text(&text)(n)
-		if err := to.UnmarshalText([]byte(text)); err != nil && n.token == text {
+		if err := to.UnmarshalText([]byte(text)); err != nil && n.kind == '"' {
 			l.fail(n.at, "%v", err)
 		}
 	}
@@ -196,7 +191,7 @@ func (l *loader) word(to encoding.TextUnmarshaler) func(node) {
 
 // serverKeys reads an object whose keys are a user's names for servers.
 func (l *loader) serverKeys(n node, check func(key, value string) error) map[string]string {
-	if n.token != json.Delim('{') {
+	if n.kind != '{' {
 		l.fail(n.at, "expected an object")
 		return nil
 	}

@@ -46,7 +46,10 @@ func (c *Catalog) ParseToolName(text string) (Name, bool) {
 	if strings.Contains(text, "-") {
 		return c.split(text, "-", whole, false)
 	}
-	return Name{Tool: text, BuiltIn: true}, text != ""
+	if text == "" || strings.IndexFunc(text, notWord) >= 0 {
+		return whole, false
+	}
+	return Name{Tool: text, BuiltIn: true}, true
 }
 
 // split cuts text after the longest known server. Without one it cuts at the first separator where firstWill.

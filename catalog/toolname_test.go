@@ -56,7 +56,8 @@ func TestParseToolName(t *testing.T) {
 		{"a bare tool of a server", "MCP:Read", catalog.Name{Tool: "Read"}, true},
 		{"a bare nothing of a server", "MCP:", catalog.Name{}, false},
 		{"a built-in", "Read", catalog.Name{Tool: "Read", BuiltIn: true}, true},
-		{"nothing", "", catalog.Name{BuiltIn: true}, false},
+		{"nothing", "", catalog.Name{}, false},
+		{"a name that no host gives its own tools", "Read:x", catalog.Name{Tool: "Read:x"}, false},
 		{"far too long", "mcp__proxmox__" + strings.Repeat("a", 600), catalog.Name{Tool: "mcp__proxmox__" + strings.Repeat("a", 600)}, false},
 	} {
 		t.Run(tt.behaviour, func(t *testing.T) {
@@ -99,7 +100,7 @@ func TestEveryToolIsFoundUnderEverySpellingOfItsHosts(t *testing.T) {
 // FuzzParseToolName checks that no spelling turns a server's tool into one of the host.
 func FuzzParseToolName(f *testing.F) {
 	for _, seed := range []string{
-		"mcp__proxmox__stop_vm", "mcp__plugin_a_b__c", "mcp_a_b", "a___b", "a-b", "MCP:Read", "Read", "mcp__", "mcp____", "___", "-", "",
+		"mcp__proxmox__stop_vm", "mcp__plugin_a_b__c", "mcp_a_b", "a___b", "a-b", "MCP:Read", "Read", "mcp__", "mcp____", "___", "-", ":", "",
 	} {
 		f.Add(seed)
 	}

@@ -1,0 +1,4 @@
+package catalog
+
+// DefaultData is the embedded file, for the benchmark that reads it.
+var DefaultData = defaults
