@@ -14,7 +14,7 @@ const redacted = "[redacted]"
 // Reveal returns the text. The zero value is the empty secret.
 //
 // Package fmt cannot call methods of values in unexported struct fields, so a Secret that is stored in a struct belongs in an
-// exported field or behind a pointer.
+// exported field or behind a pointer. Encoding/json prints map keys without asking: a Secret must not be one.
 type Secret string
 
 // Reveal returns the secret text.
@@ -32,7 +32,7 @@ func (Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
 // MarshalJSON returns "[redacted]" as a JSON string.
 func (Secret) MarshalJSON() ([]byte, error) { return []byte(`"` + redacted + `"`), nil }
 
-// MarshalText returns "[redacted]", for encoders that prefer text and for map keys.
+// MarshalText returns "[redacted]", for encoders that prefer text.
 func (Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
 
 // LogValue returns "[redacted]" for package log/slog.

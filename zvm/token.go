@@ -144,7 +144,13 @@ func (t *tokens) fly(ctx context.Context, f *flight, rejected Secret) {
 	ctx, cancel := context.WithTimeout(ctx, acquireLimit)
 	defer cancel()
 	got, err = t.source.acquire(ctx, rejected)
+	if err != nil && ctx.Err() != nil {
+		// Without this it would look as if a caller's own context had ended.
+		err = &Error{Op: opLogin, login: true, cause: &sendError{cause: errNoToken}}
+	}
 }
+
+const errNoToken = timeoutError("no token within 30 seconds")
 
 func (t *tokens) land(f *flight, got grant, err error) {
 	t.mu.Lock()
