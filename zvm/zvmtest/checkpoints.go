@@ -205,7 +205,7 @@ func handleInsert(s *Server, c *call) reply {
 // startInsert begins an insert. One that begins while another runs at the
 // same VPG fails, and only its task shows it (zvm-wire 13).
 func (s *Server) startInsert(vpg *VPG, tag, user string, now time.Time) *task {
-	run := s.cfg.insertTime(s.inserts)
+	run := max(0, s.cfg.insertTime(s.inserts))
 	t := &task{kind: "InsertTaggedCP", user: user, vpg: vpg}
 	vpg.inserts++
 	vpg.maxInserts = max(vpg.maxInserts, vpg.inserts)
@@ -222,17 +222,27 @@ func (s *Server) startInsert(vpg *VPG, tag, user string, now time.Time) *task {
 		vpg.inserts--
 		vpg.inserting = nil
 	}
-	t.finish = func(due time.Time) (int, string) { return s.commitInsert(vpg, tag, now, due) }
+	possible := vpg.protects()
+	t.finish = func(due time.Time) (int, string) {
+		if !possible || !vpg.protects() {
+			return s.missInsert(vpg)
+		}
+		return s.commitInsert(vpg, tag, now, due)
+	}
 	return s.startTask(t, now, run)
 }
 
-func (s *Server) commitInsert(vpg *VPG, tag string, start, due time.Time) (int, string) {
-	if !vpg.protects() {
-		if s.cfg.has(InsertSilentlyLost) {
-			return TaskCompleted, ""
-		}
-		return TaskFailed, "VPG " + vpg.name + " cannot take a checkpoint in its state"
+// missInsert ends an insert at a VPG that did not protect all the time.
+func (s *Server) missInsert(vpg *VPG) (int, string) {
+	if s.cfg.has(InsertSilentlyLost) {
+		return TaskCompleted, ""
 	}
+	return TaskFailed, "VPG " + vpg.name + " cannot take a checkpoint in its state"
+}
+
+// commitInsert appends the checkpoint. Its time lies between start and due:
+// on a whole second if there is one.
+func (s *Server) commitInsert(vpg *VPG, tag string, start, due time.Time) (int, string) {
 	at := due.Truncate(time.Second)
 	if at.Before(start) {
 		at = due

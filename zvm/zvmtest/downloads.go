@@ -182,8 +182,11 @@ type foreignOrigin struct {
 // foreignURL starts the other origin when it is first needed. The caller
 // holds the mutex.
 func (s *Server) foreignURL() (string, error) {
-	if s.foreign != nil {
+	switch {
+	case s.foreign != nil:
 		return s.foreign.url, nil
+	case s.closed:
+		return "", http.ErrServerClosed
 	}
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -199,13 +202,17 @@ func (s *Server) foreignURL() (string, error) {
 	return f.url, nil
 }
 
-func (f *foreignOrigin) close() {
-	_ = f.http.Close()
-	<-f.served
-}
-
 // ServeHTTP serves a download link to anybody.
 func (f *foreignOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !f.s.enter() {
+		cut(w)
+		return
+	}
+	defer func() {
+		f.s.mu.Lock()
+		defer f.s.mu.Unlock()
+		f.s.leave()
+	}()
 	f.s.mu.Lock()
 	f.requests = append(f.requests, ForeignRequest{r.Method, r.Header.Get("Authorization") != ""})
 	rep := fail(http.StatusNotFound, "not here")

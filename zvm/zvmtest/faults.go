@@ -2,12 +2,10 @@ package zvmtest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
-
-	"crypto/tls"
 )
 
 // Fault is a scripted answer to requests that match. It acts once unless
@@ -152,8 +150,8 @@ func (s *Server) Unused() []string {
 	defer s.mu.Unlock()
 	var unused []string
 	for _, f := range s.faults {
-		if f.fired == 0 || f.left > 0 {
-			unused = append(unused, fmt.Sprintf("%v (acted %d times)", f, f.fired))
+		if f.fired == 0 {
+			unused = append(unused, f.String())
 		}
 	}
 	for _, o := range s.outcomes {

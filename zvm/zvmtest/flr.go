@@ -2,6 +2,7 @@ package zvmtest
 
 import (
 	"errors"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -305,6 +306,9 @@ func handleBrowse(s *Server, c *call) reply {
 			return guestFailure(err, body.Path)
 		}
 		items := []pathItem{}
+		if s.cfg.has(NullFields) {
+			items = nil
+		}
 		for _, child := range children {
 			items = append(items, s.pathItem(child))
 		}
@@ -335,12 +339,12 @@ func (s *Server) page(number, size *int) (offset, limit int) {
 	}
 	page := 0
 	if number != nil && !s.cfg.has(BrowseAlwaysFirstPage) {
-		page = max(0, *number-first)
+		page = min(max(0, *number-first), math.MaxInt32)
 	}
 	if limit < 0 && page > 0 {
 		return 0, 0
 	}
-	return page * max(0, limit), limit
+	return page * min(max(0, limit), math.MaxInt32), limit
 }
 
 func guestFailure(err error, path string) reply {

@@ -163,7 +163,7 @@ func (v *view) latest() (checkpoint, bool) {
 // find looks an id up.
 func (v *view) find(id string) (checkpoint, bool) {
 	n, err := strconv.ParseInt(id, 10, 64)
-	if err != nil || n < v.firstID {
+	if err != nil {
 		return checkpoint{}, false
 	}
 	if (n-v.firstID)%idStride == 0 {
@@ -184,8 +184,10 @@ func (j *journal) insert(tag string, at, visible time.Time) bool {
 	if distance <= 0 {
 		distance = time.Second
 	}
-	slot := max(0, int64(at.Sub(j.epoch)/distance))
-	id := j.firstID + slot*idStride + 1
+	// Before the epoch is the time of number −1: the division has to round
+	// down.
+	slot := int64((at.Sub(j.epoch)+distance)/distance) - 1
+	id := j.firstID + max(slot, -1)*idStride + 1
 	if n := len(j.tagged); n > 0 {
 		id = max(id, j.tagged[n-1].id+1)
 	}
@@ -223,9 +225,9 @@ func (j *journal) rebuild(now time.Time, restartIDs bool) {
 	next := j.firstID
 	if !restartIDs {
 		distance := max(j.interval, time.Second)
-		next += (int64(now.Sub(j.epoch)/distance) + 1) * idStride
+		next += (int64(now.Sub(j.epoch)/distance) + 2) * idStride
 		if n := len(j.tagged); n > 0 {
-			next = max(next, j.tagged[n-1].id+idStride)
+			next = max(next, j.tagged[n-1].id+2*idStride)
 		}
 	}
 	j.epoch = now.Truncate(time.Second).Add(time.Second)

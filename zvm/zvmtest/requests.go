@@ -1,8 +1,10 @@
 package zvmtest
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 )
@@ -135,16 +137,17 @@ func (s *Server) Count(method, pattern string) int {
 func (s *Server) MaxInFlight(method, pattern string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := s.log.matching(method, pattern)
-	greatest := 0
-	for _, one := range found {
-		overlapping := 0
-		for _, other := range found {
-			if other.began <= one.began && (other.ended == 0 || other.ended > one.began) {
-				overlapping++
-			}
+	change := map[int]int{}
+	for _, entry := range s.log.matching(method, pattern) {
+		change[entry.began] = 1
+		if entry.ended > 0 {
+			change[entry.ended] = -1
 		}
-		greatest = max(greatest, overlapping)
+	}
+	running, greatest := 0, 0
+	for _, order := range slices.Sorted(maps.Keys(change)) {
+		running += change[order]
+		greatest = max(greatest, running)
 	}
 	return greatest
 }

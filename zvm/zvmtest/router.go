@@ -77,24 +77,17 @@ const maxBody = 8 << 20
 
 // ServeHTTP answers one request of the API or the token endpoint.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	s.mu.Lock()
-	if s.closed {
-		s.mu.Unlock()
+	if !s.enter() {
 		cut(w)
 		return
 	}
-	s.inFlight++
-	s.mu.Unlock()
 	c := s.newCall(w, r)
 	status := &statusWriter{ResponseWriter: w}
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.log.end(c.entry, status.status)
-		s.inFlight--
-		if s.inFlight == 0 {
-			s.idle.Broadcast()
-		}
+		s.leave()
 	}()
 	s.serveFaulty(status, c)
 }
@@ -145,12 +138,14 @@ func (s *Server) process(c *call) (rep reply) {
 func (s *Server) decide(rt *route, c *call) reply {
 	c.now = s.lock()
 	defer s.mu.Unlock()
+	if rt.access == forbidden {
+		c.entry.forbidden = true
+		s.problem("forbidden call: " + c.request.Method + " " + c.entry.Path)
+	}
 	if refusal, refused := s.authorize(rt, c); refused {
 		return refusal
 	}
 	if rt.access == forbidden {
-		c.entry.forbidden = true
-		s.problem("forbidden call: " + c.request.Method + " " + c.entry.Path)
 		return fail(http.StatusForbidden, "the simulator does not do this: "+rt.method+" "+rt.pattern)
 	}
 	if rt.access != public && len(c.body) > 0 && !isJSON(c.request) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -67,6 +68,9 @@ type Server struct {
 func New(opts ...Option) (*Server, error) {
 	cfg := defaultConfig()
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("a nil option")
+		}
 		if err := opt(&cfg); err != nil {
 			return nil, err
 		}
@@ -157,12 +161,32 @@ func (s *Server) Close() {
 	_ = s.http.Close()
 	<-s.served
 	if foreign != nil {
-		foreign.close()
+		_ = foreign.http.Close()
+		<-foreign.served
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.inFlight > 0 {
 		s.idle.Wait()
+	}
+}
+
+// enter counts a handler in, unless the server is closed.
+func (s *Server) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.inFlight++
+	return true
+}
+
+// leave counts it out. The caller holds the mutex.
+func (s *Server) leave() {
+	s.inFlight--
+	if s.inFlight == 0 {
+		s.idle.Broadcast()
 	}
 }
 

@@ -53,6 +53,10 @@ import (
 //	SecondTestFailsAsTask       second test is a 500             7.2 [I]
 //	CloneUnknownKeyRefused      unknown key is ignored           7.1 [I]
 //	CloneAbortAnswersTask       200 without content              7.1 [D] / [I]
+//
+// Questions whose answer is a time are options: WithTokenTTL, WithListLag,
+// WithTaskVisibleAfter, WithTaskRetention, WithMountTime, WithLinkTTL. The
+// names of a guest's roots are its layout: Guest.SetLayout.
 type Switch int
 
 // The switches; the table at Switch has their defaults and sources.

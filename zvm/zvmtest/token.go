@@ -220,7 +220,7 @@ func (s *Server) authorize(rt *route, c *call) (reply, bool) {
 	c.account = token.account
 	role := token.account.role
 	switch {
-	case role == Admin || rt.access == read:
+	case role == Admin, rt.access == read, role == Viewer && rt.method == http.MethodGet && rt.access == flr:
 		return reply{}, false
 	case role == FLROperator && rt.access == flr && s.cfg.has(FLROperatorAllowed):
 		return reply{}, false
