@@ -1,10 +1,13 @@
 package catalog_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
 )
@@ -115,6 +118,9 @@ func TestUsersReplacementCountsForUnrecognisedServersToo(t *testing.T) {
 	if got := c.Classify(catalog.Name{Tool: "a"}); got.Class != unknown {
 		t.Errorf("verdict %+v, want unknown: the entry that said mutating is replaced", got)
 	}
+	if _, err := base.With(catalog.Entry{Server: "s"}); err == nil {
+		t.Error("With accepts an entry without tool")
+	}
 	if got := base.Classify(catalog.Name{Tool: "a"}); got.Class != mutating {
 		t.Errorf("With changed the catalogue it was called on: %+v", got)
 	}
@@ -187,6 +193,28 @@ func TestWordsOfTheFile(t *testing.T) {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+func TestEntryAsJSON(t *testing.T) {
+	t.Parallel()
+	want := catalog.Entry{
+		Tool: "a", BuiltIn: true, Class: mutating, Kind: undoes, Scope: catalog.Local, Form: catalog.SelectorForm,
+		Target: []string{"sel"}, ServerDefault: true,
+	}
+	text, err := json.Marshal(want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wantText := `{"tool":"a","builtIn":true,"class":"mutating","kind":"undo","scope":"local","target":["sel"],"form":"selector","serverDefault":true}`; string(text) != wantText {
+		t.Errorf("got %s, want %s", text, wantText)
+	}
+	var got catalog.Entry
+	if err := json.Unmarshal(text, &got); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("read back (-want +got):\n%s", diff)
 	}
 }
 

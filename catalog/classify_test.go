@@ -208,6 +208,7 @@ func TestTargets(t *testing.T) {
 
 		{"a full host name in a pattern", "pattern", `{"limit":"web01.example.com"}`, "limit=web01.example.com"},
 		{"a bare word in a pattern", "pattern", `{"limit":"web"}`, "?"},
+		{"a bare word with a dot behind", "pattern", `{"limit":"web."}`, "?"},
 		{"a union of patterns", "pattern", `{"limit":"a.example.com:b.example.com"}`, "?"},
 		{"an exclusion", "pattern", `{"limit":"a.example.com,!b.example.com"}`, "limit=a.example.com?"},
 		{"two patterns with a space", "pattern", `{"limit":"a.example.com b.example.com"}`, "?"},

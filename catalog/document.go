@@ -81,11 +81,12 @@ func (d *document) value(depth int) node {
 			return n
 		}
 		d.at++
+		seen := map[string]member{}
 		for d.more() {
 			if n.kind == '[' {
 				n.items = append(n.items, d.value(depth+1))
 			} else {
-				n.members = append(n.members, d.member(n.members, depth))
+				n.members = append(n.members, d.member(seen, depth))
 			}
 		}
 	default:
@@ -97,16 +98,17 @@ func (d *document) value(depth int) node {
 	return n
 }
 
-func (d *document) member(before []member, depth int) member {
+func (d *document) member(seen map[string]member, depth int) member {
 	m := member{at: d.at}
 	m.key = d.quoted()
-	for _, other := range before {
-		switch {
-		case other.key == m.key:
-			d.fail(m.at, "key %q is given twice; the first is in line %d", m.key, d.line(other.at))
-		case strings.EqualFold(other.key, m.key):
-			d.fail(m.at, "keys %q and %q differ only in case", other.key, m.key)
-		}
+	folded := strings.ToLower(m.key)
+	switch other, taken := seen[folded]; {
+	case !taken:
+		seen[folded] = m
+	case other.key == m.key:
+		d.fail(m.at, "key %q is given twice; the first is in line %d", m.key, d.line(other.at))
+	default:
+		d.fail(m.at, "keys %q and %q differ only in case", other.key, m.key)
 	}
 	m.value = d.value(depth + 1)
 	return m

@@ -43,7 +43,8 @@ type Form uint8
 const (
 	NameForm Form = iota // a name, an address or an id of one machine
 	// PatternForm is an Ansible host pattern. A bare word may be the name of a group and so of many machines, which
-	// the text alone cannot tell: only an address or a dotted host name counts as one machine.
+	// the text alone cannot tell: only an address or a dotted host name counts as one machine. (Ansible warns of a group
+	// with a dot in its name, but does not refuse it.)
 	PatternForm
 	// SelectorForm is a name or number with an optional node in front: "123", "pve1:123", "pve1/web01".
 	SelectorForm

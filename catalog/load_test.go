@@ -68,6 +68,9 @@ func TestLoadRefusesWithPlace(t *testing.T) {
 		{"a condition without class", tools(`{"names": ["a"], "class": "unknown", "when": [{"arg": "x", "absent": true}]}`), `2:12: s/a: condition on "x" needs class read_only or mutating`},
 		{"a target that is the container too", tools(`{"names": ["a"], "class": "mutating", "target": ["host"], "container": ["Host"]}`), `2:12: s/a: argument "Host" is listed twice`},
 		{"a server's machine that is a pattern", `{"version": 1, "serverDefaults": {"my-ssh": "web*"}}`, `1:35: default machine of server "my-ssh": holds a pattern, or something that is not the name of one machine`},
+		{"aliases that are no object", `{"version": 1, "aliases": []}`, `1:27: expected an object`},
+		{"an argument without name", tools(`{"names": ["a"], "class": "mutating", "target": [""]}`), `2:12: s/a: argument name is empty`},
+		{"a condition on nothing", tools(`{"names": ["a"], "class": "unknown", "when": [{"absent": true, "class": "read_only"}]}`), `2:12: s/a: argument name is empty`},
 		{"an alias for nothing", `{"version": 1, "aliases": {"my-pve": ""}}`, `1:28: server name is empty`},
 		{"a server twice", `{"version": 1, "aliases": {"my-pve": "a", "my.pve": "b"}}`, `1:43: server "my.pve" is given twice: a host may spell the two names alike`},
 	} {

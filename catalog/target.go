@@ -154,7 +154,7 @@ func readTarget(text string, form Form) (t Target, problem string) {
 		return Target{}, "holds a pattern, or something that is not the name of one machine"
 	case form != NameForm && strings.Contains(name, " "):
 		return Target{}, "holds a list or a pattern"
-	case form == PatternForm && !strings.Contains(name, "."):
+	case form == PatternForm && !strings.Contains(strings.Trim(name, "."), "."):
 		return Target{}, "holds a bare word, which may be a group of machines: give the full host name or the address"
 	}
 	switch strings.ToLower(name) {
