@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"maps"
 	"strings"
 	"testing"
 )
@@ -191,11 +192,18 @@ func TestArchiveGoesBeyondFourGiB(t *testing.T) {
 	done(t, g.snapshot().archive(file, []string{"Volume1-Ext4/a"}))
 	z, err := zip.NewReader(file, file.size)
 	done(t, err)
-	got := map[string]uint64{}
-	for _, entry := range z.File {
-		got[entry.Name] = entry.UncompressedSize64
+	type entry struct {
+		size   uint64
+		method uint16
 	}
-	expect(t, "sizes", map[string]uint64{"a/": 0, "a/large": size, "a/small": 8}, got)
+	got := map[string]entry{}
+	for _, file := range z.File {
+		got[file.Name] = entry{file.UncompressedSize64, file.Method}
+	}
+	want := map[string]entry{"a/": {0, zip.Store}, "a/large": {size, zip.Store}, "a/small": {8, zip.Deflate}}
+	if !maps.Equal(want, got) {
+		t.Errorf("sizes and methods: want %v, got %v", want, got)
+	}
 	small, err := z.Open("a/small")
 	done(t, err)
 	data, err := io.ReadAll(small)

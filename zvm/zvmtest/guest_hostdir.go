@@ -152,7 +152,7 @@ func (h *hostDir) read(stamp time.Time) *inode {
 	if err != nil {
 		return refusedItem(kindFolder, err, stamp)
 	}
-	defer root.Close()
+	defer func() { _ = root.Close() }()
 	c := hostReading{source: root.FS(), foldCase: h.foldCase, stamp: stamp, left: captureLimit}
 	folder, err := c.folder(".", h.last)
 	if err != nil {

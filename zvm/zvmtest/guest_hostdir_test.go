@@ -59,8 +59,14 @@ func TestAnUnchangedDirectoryMakesNoState(t *testing.T) {
 	if g.snapshot() != before {
 		t.Error("reading the directory again made a state")
 	}
-	writeHost(t, filepath.Join(dir, "a/c"), "z")
+	touched := guestEpoch.Add(-time.Hour)
+	done(t, os.Chtimes(filepath.Join(dir, "a/c"), touched, touched))
 	after := g.snapshot()
+	self, _, err := after.browse("Volume1-Ext4/mnt/a/c")
+	done(t, err)
+	if !self.written.Equal(touched) {
+		t.Errorf("a file touched on the host is shown as written at %v", self.written)
+	}
 	_, unchanged, err := before.find("Volume1-Ext4/mnt/a/b")
 	done(t, err)
 	if _, same, err := after.find("Volume1-Ext4/mnt/a/b"); err != nil || same != unchanged {
@@ -126,8 +132,10 @@ func TestMountedDirectoryChangesOnTheHostOnly(t *testing.T) {
 		t.Error("a refused change changed the guest")
 	}
 
+	ended := g.hostDirs[0]
 	done(t, g.Remove(`C:\work`))
 	done(t, g.WriteFile(`C:\Work\App\a`, []byte("mine")))
+	g.show(ended, guestEpoch) // as a reading that the removal overtook does
 	expect(t, "after the mount ended", "mine", contentOf(t, g.snapshot(), "C/Work/App/a"))
 	data, err := os.ReadFile(filepath.Join(dir, "a"))
 	done(t, err)
@@ -173,24 +181,33 @@ func TestAWholePartitionCanBeAHostDirectory(t *testing.T) {
 
 func TestCopyFSAddsAndReplaces(t *testing.T) {
 	t.Parallel()
-	g := frozenGuest(t, WindowsLayout())
+	clock := &guestClock{guestEpoch}
+	g := newGuest(clock.now)
+	done(t, g.SetLayout(WindowsLayout()))
 	done(t, g.WriteFile(`C:\Web\Index.html`, []byte("old")))
 	done(t, g.WriteFile(`C:\Web\kept`, []byte("kept")))
 	changed := guestEpoch.Add(-time.Hour)
+	done(t, g.WriteFile(`C:\Web\denied`, []byte("old")))
+	done(t, g.Deny(`C:\Web\denied`, ""))
+	clock.advance(time.Second)
 	source := fstest.MapFS{
+		"denied":     {Data: []byte("new")},
 		"index.HTML": {Data: []byte("new"), ModTime: changed},
 		"css/a.css":  {Data: []byte("css")},
 		"link":       {Data: []byte("css"), Mode: fs.ModeSymlink},
 	}
 	done(t, g.CopyFS(`c:\web`, source))
 	done(t, g.CopyFS(`c:\WEB`, source))
-	expect(t, "browsed", []string{"C", "C/Web", "C/Web/css", "C/Web/css/a.css", "C/Web/Index.html", "C/Web/kept", "C/Web/link"},
+	expect(t, "browsed", []string{"C", "C/Web", "C/Web/css", "C/Web/css/a.css", "C/Web/denied", "C/Web/Index.html", "C/Web/kept", "C/Web/link"},
 		listing(t, g.snapshot(), ""))
 	expect(t, "replaced", "new", contentOf(t, g.snapshot(), "C/Web/Index.html"))
 	expect(t, "case of a copied folder", "css", contentOf(t, g.snapshot(), "C/Web/CSS/A.CSS"))
 	self, _, err := g.snapshot().browse("C/Web/Index.html")
 	done(t, err)
-	expect(t, "times", []time.Time{guestEpoch, changed}, []time.Time{self.created, self.written})
+	folder, _, err := g.snapshot().browse("C/Web")
+	done(t, err)
+	expect(t, "times", []time.Time{guestEpoch, changed, clock.t}, []time.Time{self.created, self.written, folder.written})
+	expect(t, "a denied file", errGuestRefused.Error(), contentOf(t, g.snapshot(), "C/Web/denied"))
 }
 
 func TestCopyFSCopiesAllOrNothing(t *testing.T) {
@@ -238,6 +255,10 @@ func TestReadingAHostNamesWhatFailed(t *testing.T) {
 		done(t, err)
 		expect(t, path, node{path: path, kind: kind, size: -1, reason: "Cannot restore. full.", created: guestEpoch, accessed: guestEpoch, written: guestEpoch}, self)
 	}
+	reading.source, reading.left = fstest.MapFS{"a": {Data: []byte("12")}, "b": {Data: []byte("34")}}, 3
+	folder, err = reading.folder(".", nil)
+	done(t, err)
+	expect(t, "beyond the limit", "Cannot restore. the directory is larger than the simulator keeps.", folder.entries.find("B").item.refusal)
 	if err := frozenGuest(t, LinuxLayout()).CopyFS("/", brokenFS{source}); !errors.Is(err, errFull) {
 		t.Errorf("copying what cannot be read: %v", err)
 	}

@@ -135,8 +135,11 @@ func TestAClockTurnedBackNeverReordersStates(t *testing.T) {
 	done(t, g.WriteFile("/a", []byte("one")))
 	clock.advance(-time.Minute)
 	done(t, g.WriteFile("/a", []byte("two")))
-	expect(t, "before both", errGuestNotFound.Error(), contentOf(t, g.at(clock.t), "Volume1-Ext4/a"))
-	expect(t, "at the first stamp", "two", contentOf(t, g.at(guestEpoch.Add(time.Hour)), "Volume1-Ext4/a"))
+	clock.advance(time.Second)
+	done(t, g.WriteFile("/a", []byte("three")))
+	clock.advance(time.Second)
+	expect(t, "before all", errGuestNotFound.Error(), contentOf(t, g.at(clock.t), "Volume1-Ext4/a"))
+	expect(t, "at the first stamp", "three", contentOf(t, g.at(guestEpoch.Add(time.Hour)), "Volume1-Ext4/a"))
 }
 
 func TestChangesThatChangeNothingMakeNoState(t *testing.T) {
@@ -372,6 +375,9 @@ func TestPartitionsAreChecked(t *testing.T) {
 		t.Error("a refused partition changed the guest")
 	}
 	done(t, g.AddPartition("Z", "Z:", NTFS))
+	done(t, g.AddPartition("Disk2/C", "C:", NTFS))
+	done(t, g.WriteFile(`C:\x`, []byte("x")))
+	expect(t, "a drive below its disk in another case", "x", contentOf(t, g.snapshot(), "Disk2/c/X"))
 	if err := g.AddPartition("z", "Y:", NTFS); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("root taken in another case: %v", err)
 	}
@@ -391,6 +397,15 @@ func TestAMountPointKeepsAnEmptyFolderBelow(t *testing.T) {
 		"Volume1-Ext4", "Volume1-Ext4/srv", "Volume1-Ext4/srv/data", "Volume1-Ext4/var", "Volume1-Ext4/var/hidden",
 		"Volume2-Ext4", "Volume2-Ext4/seen", "Volume3-Ext4",
 	}, listing(t, g.snapshot(), ""))
+	done(t, g.SetLayout(Layout{{Root: "var", MountPoint: "/var"}, {Root: "root", MountPoint: "/"}}))
+	expect(t, "whatever the order of a layout", []string{"root", "root/var", "var"}, listing(t, g.snapshot(), ""))
+}
+
+func TestAMountHidesWhatIsBelow(t *testing.T) {
+	t.Parallel()
+	g := frozenGuest(t, LinuxLayout())
+	done(t, g.WriteFile("/var/hidden", []byte("old")))
+	done(t, g.AddPartition("Volume2-Ext4", "/var", Ext4))
 	if _, err := g.ReadFile("/var/hidden"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the guest still sees what the mount hides: %v", err)
 	}

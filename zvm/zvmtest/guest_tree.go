@@ -117,8 +117,8 @@ func (n *inode) update(where []string, stamp time.Time, edit editor) (*inode, er
 	return n.with(name, next, stamp), nil
 }
 
-// mergeItems returns old with all that is in fresh added to it: folders are united, files replace
-// files and keep their creation time and denial, and a link does for another.
+// mergeItems returns old with all that is in fresh added to it: folders are united, files replace files and keep their
+// creation time and denial, and a link does for another.
 func mergeItems(old, fresh *inode, stamp time.Time) (*inode, error) {
 	switch {
 	case old == nil:
