@@ -1,0 +1,90 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// commandKind is what is known of a command line. The zero value is nothing.
+type commandKind int
+
+const (
+	unreadCommand commandKind = iota
+	localRead                 // reads the agent's own machine, and nothing else
+	guardsVMs                 // inserts tagged checkpoints, and nothing else
+)
+
+// localReaders can, with whatever options, neither write, nor start another program, nor reach another machine. So
+// neither sort, which writes with -o, nor find, nor git, whose settings name programs to start, is one.
+var localReaders = []string{
+	"basename", "cat", "cut", "df", "dirname", "du", "echo", "grep", "head", "id", "ls", "nl", "pwd", "readlink",
+	"realpath", "stat", "tail", "true", "uname", "wc", "whoami",
+}
+
+// protectOptions are the options of "zerto-rewind protect" that change neither the ZVM it talks to nor how.
+var protectOptions = []string{"--action", "--change", "--agent", "--json", "--timeout"}
+
+// readCommand knows the few command lines that need no shell parser. It is sure, or it says unreadCommand.
+func readCommand(line string) commandKind {
+	words, plain := plainWords(line)
+	if !plain || len(words) == 0 {
+		return unreadCommand
+	}
+	switch {
+	case slices.Contains(localReaders, words[0]):
+		return localRead
+	case words[0] == "zerto-rewind" && len(words) > 2 && words[1] == "protect" && !slices.ContainsFunc(words[2:], strangeOption):
+		return guardsVMs
+	}
+	return unreadCommand
+}
+
+func strangeOption(word string) bool {
+	name, _, _ := strings.Cut(word, "=")
+	return strings.HasPrefix(word, "-") && !slices.Contains(protectOptions, name)
+}
+
+// plainWords splits one simple command in which nothing is expanded: words of letters, digits and a few signs, and
+// words that are quoted as a whole. It is false for every other line.
+func plainWords(line string) (words []string, ok bool) {
+	line = strings.Trim(line, " ")
+	for line != "" {
+		end := 0
+		if quote := line[0]; quote == '\'' || quote == '"' {
+			end = strings.IndexByte(line[1:], quote) + 2
+			if end < 2 || strings.ContainsAny(line[1:end-1], "$`\\!") || !isPrintable(line[1:end-1]) {
+				return nil, false
+			}
+			words = append(words, line[1:end-1])
+		} else {
+			end = strings.IndexByte(line+" ", ' ')
+			if strings.ContainsFunc(line[:end], notPlain) {
+				return nil, false
+			}
+			words = append(words, line[:end])
+		}
+		rest := strings.TrimLeft(line[end:], " ")
+		if rest != "" && len(rest) == len(line[end:]) {
+			return nil, false // two quoted parts of one word
+		}
+		line = rest
+	}
+	return words, true
+}
+
+func isPrintable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) })
+}
+
+func notPlain(r rune) bool {
+	return !(unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("-_./:=,+@", r))
+}
+
+// quoted writes a word so that a shell, and plainWords, read it as it is.
+func quoted(word string) string {
+	if word != "" && !strings.ContainsFunc(word, notPlain) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

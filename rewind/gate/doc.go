@@ -1,0 +1,34 @@
+// Package gate answers one question about a tool call of an AI agent: may it run now?
+//
+//	g, err := gate.New(c, func() (gate.Guards, error) { return openSession() }, gate.Policy{})
+//	v := g.Decide(ctx, gate.Call{Name: name, Args: args})
+//
+// The verdict on a call:
+//
+//	its tool is local                        no opinion: it reaches no machine that a checkpoint could bring back
+//	it reads, or makes a recovery point      allow
+//	it deletes or rolls back one             ask
+//	it changes machines, all of them guarded allow
+//	it changes one that has no guard         deny, with the call that makes the guard
+//	its machines cannot be told or found     ask
+//	it is unknown                            ask
+//	anything else went wrong                 deny
+//
+// A machine is guarded while the journals hold a proven and complete guard of it that is younger than [Policy.MaxAge].
+// A verdict that needs no guard opens no file and no connection.
+//
+// # What a name can prove
+//
+// A call names a machine in its own words, and the gate looks for the VM that Zerto knows by that name, host name,
+// address or id. Where the settings of a server give one machine's name to another, the gate is deceived. It is a guard
+// rail for agents that mean well, not a sandbox.
+//
+// # Shells
+//
+// A command line is unknown until something reads it, so a person is asked. To keep the commonest calls quiet, the gate
+// has no opinion on a Bash command of plain words that begins with one of a few programs that can only read the
+// agent's own machine, such as ls and cat, and it allows "zerto-rewind protect" with the options that cannot send a
+// password elsewhere, since the gate itself tells agents to run it. Everything else in a shell, pipes and git included,
+// is asked about; whoever wants less puts the shell's name into the catalogue with the scope "local", and then has no
+// gate on ssh either.
+package gate

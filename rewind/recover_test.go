@@ -1,0 +1,410 @@
+package rewind_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+const nginxConf = "/etc/nginx/nginx.conf"
+
+func TestRecoverBringsBackTheGuardedBytes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.guard(t, "web01")
+	must(t, w.web.Guest().WriteFile(nginxConf, []byte("broken by the agent")))
+	w.guard(t, "web01") // a later guard must not be the one that is read
+	dest := filepath.Join(t.TempDir(), "nginx.conf")
+	r, err := w.Recover(t.Context(), g, nginxConf, rewind.ToFile(dest))
+	must(t, err)
+	got, err := os.ReadFile(dest)
+	must(t, err)
+	if diff := cmp.Diff(goodConfig, string(got)); diff != "" {
+		t.Errorf("content (-want +got):\n%s", diff)
+	}
+	sum := sha256.Sum256(got)
+	var local rewind.TaggedCheckpoint
+	for _, c := range g.Record().Checkpoints {
+		if c.Local {
+			local = c
+		}
+	}
+	want := &rewind.Recovery{
+		ChangeID: g.ChangeID(), VM: "web01", VPGID: local.VPGID, CheckpointID: local.CheckpointID,
+		GuestPath: "Volume1-Ext4/etc/nginx/nginx.conf", Dest: dest, Bytes: int64(len(got)),
+		SHA256: hex.EncodeToString(sum[:]), FLRSessionID: r.FLRSessionID, Unmounted: true,
+	}
+	if diff := cmp.Diff(want, r); diff != "" {
+		t.Errorf("recovery (-want +got):\n%s", diff)
+	}
+	info, err := os.Stat(dest)
+	must(t, err)
+	if info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, want 0600", info.Mode())
+	}
+	w.nothingMounted(t)
+	folderIs(t, filepath.Dir(dest), "nginx.conf")
+}
+
+func TestRecoveryJSON(t *testing.T) {
+	t.Parallel()
+	data, err := json.Marshal(rewind.Recovery{})
+	must(t, err)
+	want := "bytes changeId checkpointId dest flrSessionId guestPath sha256 unmounted vm vpgId"
+	if diff := cmp.Diff(want, strings.Join(keys(t, data), " ")); diff != "" {
+		t.Errorf("fields (-want +got):\n%s", diff)
+	}
+}
+
+func TestGuestPaths(t *testing.T) {
+	t.Parallel()
+	type layout struct {
+		layout zvmtest.Layout
+		files  []string // guest paths; each file's content is its own path
+	}
+	linux := layout{zvmtest.LinuxLayout(), []string{"/etc/hosts", "/srv/Cyber 2077/Données/100%.txt", "/a%41", "/Upper"}}
+	volumes := layout{
+		append(zvmtest.LinuxLayout(), zvmtest.Partition{Root: "Volume2-Ext4", MountPoint: "/var", FS: zvmtest.Ext4}),
+		[]string{"/etc/hosts", "/var/log/syslog", "/var/both", "/both", "/log/only-root"},
+	}
+	windows := layout{zvmtest.WindowsLayout(), []string{`C:\inetpub\Web.config`, `C:\Data\Q1 Report.xlsx`}}
+	oldWindows := layout{zvmtest.WindowsVolumeLayout(), []string{`C:\inetpub\Web.config`, `D:\only-d.txt`, `C:\twice.txt`, `D:\twice.txt`}}
+	for _, tt := range []struct {
+		name   string
+		guest  layout
+		path   string
+		want   string   // the file that is found
+		hits   []string // several
+		failed bool     // none, or refused
+	}{
+		{name: "absolute", guest: linux, path: "/etc/hosts", want: "/etc/hosts"},
+		{name: "doubled and trailing slashes", guest: linux, path: "//etc///hosts/", want: "/etc/hosts"},
+		{name: "a dot", guest: linux, path: "/etc/./hosts", want: "/etc/hosts"},
+		{name: "partition first", guest: linux, path: "Volume1-Ext4/etc/hosts", want: "/etc/hosts"},
+		{name: "blanks, accents and percent", guest: linux, path: "/srv/Cyber 2077/Données/100%.txt", want: "/srv/Cyber 2077/Données/100%.txt"},
+		{name: "a literal escape", guest: linux, path: "/a%41", want: "/a%41"},
+		{name: "another case on Linux", guest: linux, path: "/upper", failed: true},
+		{name: "dots upwards", guest: linux, path: "/etc/../etc/hosts", failed: true},
+		{name: "missing", guest: linux, path: "/etc/nothing", failed: true},
+		{name: "a file taken for a folder", guest: linux, path: "/etc/hosts/x", failed: true},
+		{name: "below a mount point", guest: volumes, path: "/var/log/syslog", want: "/var/log/syslog"},
+		{name: "on two partitions", guest: volumes, path: "/var/both", hits: []string{"Volume1-Ext4/both", "Volume2-Ext4/both"}},
+		{name: "settled by its partition", guest: volumes, path: "Volume2-Ext4/both", want: "/var/both"},
+		{name: "drive letter", guest: windows, path: `C:\inetpub\Web.config`, want: `C:\inetpub\Web.config`},
+		{name: "another case on Windows", guest: windows, path: "c:/INETPUB/web.CONFIG", want: `C:\inetpub\Web.config`},
+		{name: "drive as partition", guest: windows, path: "C/Data/Q1 Report.xlsx", want: `C:\Data\Q1 Report.xlsx`},
+		{name: "no drive letter", guest: windows, path: "/Data/q1 report.xlsx", want: `C:\Data\Q1 Report.xlsx`},
+		{name: "backslashes without a drive", guest: windows, path: `\Data\Q1 Report.xlsx`, failed: true},
+		{name: "drive letter that no partition bears", guest: oldWindows, path: `D:\only-d.txt`, want: `D:\only-d.txt`},
+		{name: "drive letter that no partition bears, on two", guest: oldWindows, path: `C:\twice.txt`, hits: []string{"Volume1-NTFS/twice.txt", "Volume2-NTFS/twice.txt"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			must(t, w.web.Guest().SetLayout(tt.guest.layout))
+			for _, f := range tt.guest.files {
+				must(t, w.web.Guest().WriteFile(f, []byte(f)))
+			}
+			var got bytes.Buffer
+			_, err := w.Recover(t.Context(), w.guard(t, "web01"), tt.path, rewind.ToWriter(&got))
+			var ambiguous *rewind.AmbiguousPathError
+			switch {
+			case tt.hits != nil && errors.As(err, &ambiguous):
+				if diff := cmp.Diff(tt.hits, ambiguous.Hits); diff != "" {
+					t.Errorf("hits (-want +got):\n%s", diff)
+				}
+			case tt.hits != nil, tt.failed != (err != nil):
+				t.Errorf("got %v", err)
+			case got.String() != tt.want:
+				t.Errorf("got %q, want %q", got.String(), tt.want)
+			}
+			w.nothingMounted(t)
+		})
+	}
+}
+
+func TestWhatCannotBeDownloadedIsRefusedInTheServersWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	must(t, w.web.Guest().Symlink("/etc/hosts", "/etc/link"))
+	g := w.guard(t, "web01")
+	for path, reason := range map[string]string{"/etc/link": "Links are not supported", "/etc": "folder"} {
+		_, err := w.Recover(t.Context(), g, path, rewind.ToWriter(&bytes.Buffer{}))
+		var refused *rewind.NotDownloadableError
+		if !errors.As(err, &refused) || !strings.Contains(refused.Reason, reason) {
+			t.Errorf("%s: got %v, want *NotDownloadableError with %q", path, err, reason)
+		}
+	}
+	if n := w.sim.Count("POST", "/v1/flrs/*/download"); n != 0 {
+		t.Errorf("%d downloads asked for", n)
+	}
+}
+
+func TestRecoverNeedsALocalVPG(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.sim.AddVM("dr01", w.remote)
+	g := w.guard(t, "dr01")
+	_, err := w.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
+	if !errors.Is(err, rewind.ErrNotLocal) || !strings.Contains(err.Error(), "DR") {
+		t.Errorf("got %v, want ErrNotLocal naming the recovery site", err)
+	}
+	if n := w.sim.Count("POST", "/v1/flrs"); n != 0 {
+		t.Errorf("%d mounts sent", n)
+	}
+}
+
+func TestRecoverNeverTakesAnotherCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.guard(t, "web01")
+	for _, c := range g.Record().Checkpoints {
+		if c.Local {
+			w.local.LoseCheckpoint(string(c.CheckpointID))
+		}
+	}
+	_, err := w.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
+	if !errors.Is(err, rewind.ErrCheckpointGone) {
+		t.Errorf("got %v, want ErrCheckpointGone", err)
+	}
+	if n := w.sim.Count("POST", "/v1/flrs"); n != 0 {
+		t.Errorf("%d mounts sent", n)
+	}
+}
+
+func TestRecoverFromAGuardOfSeveralVMs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	db := w.sim.AddVM("db01", w.local)
+	must(t, db.Guest().WriteFile("/etc/my.cnf", []byte("db")))
+	g, err := w.ProtectAll(t.Context(), []string{"web01", "db01"}, rewind.Change{})
+	must(t, err)
+	var ambiguous *rewind.AmbiguousVMError
+	if _, err := w.Recover(t.Context(), g, "/etc/my.cnf", rewind.ToWriter(&bytes.Buffer{})); !errors.As(err, &ambiguous) {
+		t.Errorf("got %v, want *AmbiguousVMError", err)
+	}
+	var got bytes.Buffer
+	if _, err := w.Recover(t.Context(), g, "/etc/my.cnf", rewind.ToWriter(&got), rewind.FromVM("db01")); err != nil || got.String() != "db" {
+		t.Errorf("got %q, %v", got.String(), err)
+	}
+}
+
+func TestBrowse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	must(t, w.web.Guest().Symlink("/etc/hosts", "/etc/nginx/link"))
+	g := w.guard(t, "web01")
+	for path, want := range map[string]string{
+		"":                 "Volume1-Ext4",
+		"/":                "Volume1-Ext4",
+		"/etc/nginx":       "link nginx.conf",
+		"Volume1-Ext4/etc": "nginx",
+	} {
+		l, err := w.Browse(t.Context(), g, path)
+		must(t, err)
+		var names []string
+		for _, i := range l.Items {
+			names = append(names, i.Name)
+		}
+		if got := strings.Join(sorted(names), " "); got != want || !l.Unmounted {
+			t.Errorf("%q holds %q, want %q; unmounted %t", path, got, want, l.Unmounted)
+		}
+	}
+	w.nothingMounted(t)
+}
+
+func TestLaw5_NothingStaysMounted(t *testing.T) {
+	t.Parallel()
+	steps := []struct{ method, pattern string }{
+		{"POST", "/v1/flrs"},
+		{"GET", "/v1/flrs/*"},
+		{"POST", "/v1/flrs/*/browse"},
+		{"POST", "/v1/flrs/*/download"},
+		{"GET", "/v1/downloads/*"},
+		{"DELETE", "/v1/flrs/*"},
+	}
+	faults := map[string]func(*zvmtest.Fault){
+		"500":                  func(f *zvmtest.Fault) { f.Status(500, `{"Message":"scripted"}`) },
+		"403":                  func(f *zvmtest.Fault) { f.Status(403, `{"Message":"scripted"}`) },
+		"cut before":           func(f *zvmtest.Fault) { f.CutBefore() },
+		"cut after":            func(f *zvmtest.Fault) { f.CutAfter() },
+		"truncated":            func(f *zvmtest.Fault) { f.Truncate(3) },
+		"502 after":            func(f *zvmtest.Fault) { f.StatusAfter(502, "<html></html>") },
+		"hangs until the time": func(f *zvmtest.Fault) { f.Hang() },
+	}
+	for _, step := range steps {
+		for fault, apply := range faults {
+			t.Run(step.method+" "+step.pattern+" "+fault, func(t *testing.T) {
+				t.Parallel()
+				w := newWorld(t)
+				g := w.guard(t, "web01")
+				apply(w.sim.On(step.method, step.pattern))
+				dir := t.TempDir()
+				dest := filepath.Join(dir, "nginx.conf")
+				must(t, os.WriteFile(dest, []byte("mine"), 0o600))
+				ctx, cancel := context.WithTimeout(t.Context(), 700*time.Millisecond)
+				defer cancel()
+				_, err := w.Recover(ctx, g, nginxConf, rewind.ToFile(dest, rewind.Replace()))
+				var open *rewind.LeftOpenError
+				switch left := w.sim.LiveFLRSessions(); {
+				case len(left) > 0 && !errors.As(err, &open):
+					t.Errorf("left mounted and not said so: %v", err)
+				case len(left) > 0 && step.method != "DELETE":
+					t.Errorf("left mounted although closing works: %v", err)
+				}
+				want := "mine"
+				if err == nil || errors.As(err, &open) && open != nil && strings.HasPrefix(err.Error(), "FLR session") {
+					want = goodConfig
+				}
+				if got, _ := os.ReadFile(dest); string(got) != want {
+					t.Errorf("%v, and the destination holds %q, want %q", err, got, want)
+				}
+				folderIs(t, dir, "nginx.conf")
+			})
+		}
+	}
+}
+
+func TestLaw5_CancellingAtAnyStageClosesTheSession(t *testing.T) {
+	t.Parallel()
+	for _, stage := range []rewind.Stage{rewind.StageMounting, rewind.StageMounted, rewind.StageDownloading} {
+		t.Run(string(stage), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, zvmtest.WithMountTime(50*time.Millisecond))
+			must(t, w.web.Guest().WriteZeros("/big", 1<<40))
+			g := w.guard(t, "web01")
+			ctx, cancel := context.WithCancel(t.Context())
+			_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
+				if e.Stage == stage {
+					cancel()
+				}
+			}))
+			again, err := s.Reprove(t.Context(), g.Record())
+			must(t, err)
+			dir := t.TempDir()
+			_, err = s.Recover(ctx, again, "/big", rewind.ToFile(filepath.Join(dir, "big")))
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want it cancelled", err)
+			}
+			w.nothingMounted(t)
+			folderIs(t, dir)
+		})
+	}
+}
+
+func TestLaw5_AnUnmountThatFailsIsSaidAndKeepsTheFile(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithSwitch(zvmtest.UnmountFails))
+	_, s := connect(t, w.sim, rewind.WithLimits(rewind.Limits{Unmount: 100 * time.Millisecond}))
+	g, err := s.Protect(t.Context(), "web01", rewind.Change{})
+	must(t, err)
+	dest := filepath.Join(t.TempDir(), "f")
+	r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToFile(dest))
+	var open *rewind.LeftOpenError
+	if !errors.As(err, &open) || r == nil || r.Unmounted {
+		t.Fatalf("got %+v, %v, want the result and a *LeftOpenError", r, err)
+	}
+	if !strings.Contains(err.Error(), string(r.FLRSessionID)) || open.Command == "" {
+		t.Errorf("%q does not name the session and the command that closes it", err)
+	}
+	if got, _ := os.ReadFile(dest); string(got) != goodConfig {
+		t.Errorf("the file holds %q", got)
+	}
+}
+
+func TestLaw8_FilesArriveWholeOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	t.Run("an existing file is refused before anything is mounted", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		g := w.guard(t, "web01")
+		dest := filepath.Join(t.TempDir(), "f")
+		must(t, os.WriteFile(dest, []byte("mine"), 0o600))
+		_, err := w.Recover(t.Context(), g, nginxConf, rewind.ToFile(dest))
+		if got, _ := os.ReadFile(dest); !errors.Is(err, fs.ErrExist) || string(got) != "mine" {
+			t.Errorf("got %v, the file holds %q", err, got)
+		}
+		if n := w.sim.Count("POST", "/v1/flrs"); n != 0 {
+			t.Errorf("%d mounts sent", n)
+		}
+	})
+	t.Run("a file that appears meanwhile is not replaced", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		dest := filepath.Join(t.TempDir(), "f")
+		_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
+			if e.Stage == rewind.StageDownloading {
+				_ = os.WriteFile(dest, []byte("mine"), 0o600)
+			}
+		}))
+		g, err := s.Protect(t.Context(), "web01", rewind.Change{})
+		must(t, err)
+		_, err = s.Recover(t.Context(), g, nginxConf, rewind.ToFile(dest))
+		if got, _ := os.ReadFile(dest); !errors.Is(err, fs.ErrExist) || string(got) != "mine" {
+			t.Errorf("got %v, the file holds %q", err, got)
+		}
+		folderIs(t, filepath.Dir(dest), "f")
+		w.nothingMounted(t)
+	})
+	t.Run("links and folders are never replaced", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		g := w.guard(t, "web01")
+		dir := t.TempDir()
+		link := filepath.Join(dir, "link")
+		must(t, os.Symlink(filepath.Join(dir, "elsewhere"), link))
+		for _, dest := range []string{link, dir} {
+			if _, err := w.Recover(t.Context(), g, nginxConf, rewind.ToFile(dest, rewind.Replace())); err == nil {
+				t.Errorf("recovered to %s", dest)
+			}
+		}
+		folderIs(t, dir, "link")
+	})
+	t.Run("a size that differs from the browsed one leaves no file", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		g := w.guard(t, "web01")
+		w.sim.On("GET", "/v1/downloads/*").Garbage("short", "application/octet-stream")
+		dir := t.TempDir()
+		if _, err := w.Recover(t.Context(), g, nginxConf, rewind.ToFile(filepath.Join(dir, "f"))); err == nil {
+			t.Error("a short file was taken for whole")
+		}
+		folderIs(t, dir)
+		w.nothingMounted(t)
+	})
+	t.Run("names as long as the file system takes", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		dest := filepath.Join(t.TempDir(), strings.Repeat("n", 255))
+		_, err := w.Recover(t.Context(), w.guard(t, "web01"), nginxConf, rewind.ToFile(dest, rewind.WithMode(0o640)))
+		must(t, err)
+		if info, err := os.Stat(dest); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("got %v, %v", info, err)
+		}
+	})
+	t.Run("an empty file is a file", func(t *testing.T) {
+		t.Parallel()
+		w := newWorld(t)
+		must(t, w.web.Guest().WriteFile("/empty", nil))
+		dest := filepath.Join(t.TempDir(), "f")
+		r, err := w.Recover(t.Context(), w.guard(t, "web01"), "/empty", rewind.ToFile(dest))
+		must(t, err)
+		if info, err := os.Stat(dest); err != nil || info.Size() != 0 || r.Bytes != 0 {
+			t.Errorf("got %v, %v, %d bytes", info, err, r.Bytes)
+		}
+	})
+}

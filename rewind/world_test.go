@@ -1,0 +1,105 @@
+package rewind_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/task"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+// quick makes a simulated ZVM fast enough for a suite, and a session look often enough to notice.
+var quick = []zvmtest.Option{
+	zvmtest.WithInsertTime(20 * time.Millisecond),
+	zvmtest.WithMountTime(10 * time.Millisecond),
+	zvmtest.WithUnmountTime(5 * time.Millisecond),
+}
+
+const goodConfig = "server { listen 80; }\n"
+
+// world is a ZVM with web01, which is in one local VPG and in one that recovers to another site.
+type world struct {
+	sim           *zvmtest.Server
+	local, remote *zvmtest.VPG
+	web           *zvmtest.VM
+	client        *zvm.Client
+	*rewind.Session
+}
+
+func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
+	t.Helper()
+	sim := zvmtest.Start(t, append(append([]zvmtest.Option{}, quick...), opts...)...)
+	w := &world{sim: sim}
+	w.local = sim.AddVPG("web-local", zvmtest.VPGConfig{})
+	w.remote = sim.AddVPG("web-dr", zvmtest.VPGConfig{RecoverySite: sim.AddPeerSite("DR")})
+	w.web = sim.AddVM("web01", w.local, w.remote)
+	must(t, w.web.Guest().WriteFile("/etc/nginx/nginx.conf", []byte(goodConfig)))
+	w.client, w.Session = connect(t, sim)
+	return w
+}
+
+func connect(t *testing.T, sim *zvmtest.Server, opts ...rewind.Option) (*zvm.Client, *rewind.Session) {
+	t.Helper()
+	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()))
+	must(t, err)
+	opts = append([]rewind.Option{
+		rewind.WithAgent("patch-bot"),
+		rewind.WithSchedule(task.Schedule{Min: 2 * time.Millisecond, Max: 20 * time.Millisecond}),
+		rewind.WithLimits(rewind.Limits{
+			Listing: 5 * time.Second, Reconcile: 500 * time.Millisecond, Mount: 5 * time.Second, Unmount: 2 * time.Second,
+		}),
+	}, opts...)
+	s, err := rewind.NewSession(client, opts...)
+	must(t, err)
+	return client, s
+}
+
+// guard protects a VM for a change that has no id of its own.
+func (w *world) guard(t *testing.T, vm string) *rewind.Guard {
+	t.Helper()
+	g, err := w.Protect(t.Context(), vm, rewind.Change{Action: "upgrade nginx"})
+	must(t, err)
+	return g
+}
+
+func (w *world) nothingMounted(t *testing.T) {
+	t.Helper()
+	if left := w.sim.LiveFLRSessions(); len(left) != 0 {
+		t.Errorf("left mounted: %+v", left)
+	}
+}
+
+// taggedIn returns the tags of ours that stand in a VPG's journal.
+func taggedIn(v *zvmtest.VPG) []string {
+	var tags []string
+	for _, cp := range v.TaggedCheckpoints() {
+		tags = append(tags, cp.Tag)
+	}
+	return tags
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// folderIs fails when a folder holds anything but the named files.
+func folderIs(t *testing.T, dir string, names ...string) {
+	t.Helper()
+	entries, err := os.ReadDir(dir)
+	must(t, err)
+	var got []string
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if strings.Join(got, " ") != strings.Join(names, " ") {
+		t.Errorf("%s holds %q, want %q", filepath.Base(dir), got, names)
+	}
+}
