@@ -63,7 +63,7 @@ func newGuest(now func() time.Time) *Guest {
 	return &Guest{now: now, versions: []guestVersion{{stamp, &tree{top}}}, mounts: mounts}
 }
 
-// at returns the state of the guest at t: the last version that is not younger than t, or the oldest one when t lies
+// at returns the state of the guest at t: the last version stamped t or earlier, or the oldest one when t lies
 // before all of them. It reads no host directory.
 func (g *Guest) at(t time.Time) *tree {
 	g.mu.Lock()
@@ -116,7 +116,7 @@ func (g *Guest) writeContent(path string, data fileContent) error {
 }
 
 // WriteManyFiles puts n generated files into the folder dir, creating it: "file-000000.txt" and so on, each of which
-// holds its own name and a newline. A folder of 200,000 files costs some 15 MB and a few milliseconds.
+// holds its own name and a newline. A folder of 200,000 files takes some 15 MB of memory.
 func (g *Guest) WriteManyFiles(dir string, n int) error {
 	return g.change("write many", dir, func(parent, old *inode, stamp time.Time) (*inode, error) {
 		if n < 0 {
