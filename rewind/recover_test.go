@@ -22,7 +22,7 @@ import (
 
 const nginxConf = "/etc/nginx/nginx.conf"
 
-func TestRecoverBringsBackTheGuardedBytes(t *testing.T) {
+func TestLaw10_RecoveryBringsBackTheGuardedBytesWithEvidence(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.guard(t, "web01")
