@@ -44,6 +44,9 @@ func TestNewRefusesWhatTheLoaderRefuses(t *testing.T) {
 	}{
 		{"a tool twice", valid, "described before, as s/a in entry 0"},
 		{"a tool twice through an alias", catalog.Entry{Server: "x", Aliases: []string{"S"}, Tool: "A"}, "described before"},
+		{"a checkpoint with conditions", catalog.Entry{
+			Server: "s", Tool: "b", Class: mutating, Kind: makes, When: []catalog.Condition{{Arg: "x", Absent: true, Class: readOnly}},
+		}, "kind checkpoint needs"},
 		{"a class without meaning", catalog.Entry{Server: "s", Tool: "b", Class: 7}, "not one of the known"},
 		{"a name that hosts refuse", catalog.Entry{Server: "s", Tool: "b.c"}, "hosts refuse"},
 		{"an alias that hosts refuse", catalog.Entry{Server: "s", Aliases: []string{"a b"}, Tool: "b"}, "hosts refuse"},
@@ -57,7 +60,7 @@ func TestNewRefusesWhatTheLoaderRefuses(t *testing.T) {
 
 func TestNewDoesNotKeepTheCallersEntries(t *testing.T) {
 	t.Parallel()
-	entries := []catalog.Entry{{Server: "s", Tool: "a", Class: mutating, Target: []string{"vm"}}}
+	entries := []catalog.Entry{{Server: "s", Aliases: []string{"S", "t", "t"}, Tool: "a", Class: mutating, Target: []string{"vm"}}}
 	c := build(t, entries...)
 	entries[0].Class, entries[0].Target[0] = readOnly, "other"
 	r := c.ClassifyCall(catalog.Name{Server: "s", Tool: "a"}, map[string]any{"vm": "web01"})
@@ -137,16 +140,26 @@ func TestServerDefault(t *testing.T) {
 		{"a target in the call", "ssh-mcp", "run-command", `{"command":"x","profile":"db01"}`, "profile=db01"},
 		{"a target that cannot be read", "ssh-mcp", "run-command", `{"command":"x","profile":null}`, "?"},
 		{"a target in another spelling", "ssh-mcp", "run-command", `{"command":"x","Profile":"db01"}`, "?"},
-		{"a session", "ssh-mcp", "run-command", `{"command":"x","session":"s1"}`, "=web01?"},
+		{"a session", "ssh-mcp", "run-command", `{"command":"x","session":"s1"}`, "?"},
+		{"an empty array", "ssh-mcp", "run-command", `{"command":"x","profile":[]}`, "?"},
 		{"a server without default", "ssh-mcp-server", "execute-command", `{"cmdString":"x"}`, "?"},
 	} {
 		r := c.ClassifyCall(catalog.Name{Server: tt.server, Tool: tt.tool}, decode(t, tt.args))
-		if got := spell(r); got != tt.want && !(tt.want == "=web01?" && got == "?") {
+		if got := spell(r); got != tt.want {
 			t.Errorf("%s: targets %q, want %q", tt.behaviour, got, tt.want)
 		}
 	}
-	if r := c.ClassifyCall(catalog.Name{Server: "ssh-mcp", Tool: "run-command"}, nil); r.TargetKnown {
-		t.Errorf("target known although the arguments are not: %+v", r)
+	if c, err = c.WithServerDefault("docker", "web01"); err != nil {
+		t.Fatal(err)
+	}
+	stop := catalog.Name{Server: "docker", Tool: "stop_container"}
+	if got := spell(c.ClassifyCall(stop, map[string]any{})); got != "=web01" {
+		t.Errorf("a tool without target argument: targets %q, want the server's default", got)
+	}
+	for _, name := range []catalog.Name{stop, {Server: "ssh-mcp", Tool: "run-command"}} {
+		if r := c.ClassifyCall(name, nil); r.TargetKnown {
+			t.Errorf("%s: target known although the arguments are not: %+v", name, r)
+		}
 	}
 	for server, machine := range map[string]string{"": "web01", "a b": "web01", "ssh-mcp": "", "ssh": "web01,db01"} {
 		if _, err := c.WithServerDefault(server, machine); err == nil {
@@ -238,7 +251,7 @@ func TestConcurrentUse(t *testing.T) {
 // Not parallel, since testing.AllocsPerRun counts the allocations of the whole process.
 func TestClassifyDoesNotAllocate(t *testing.T) {
 	c := tenThousand(t)
-	for _, name := range []catalog.Name{known, {Server: "someones", Tool: known.Tool}, {Tool: "Bash", BuiltIn: true}} {
+	for _, name := range []catalog.Name{known, {Server: "someones", Tool: known.Tool}, {Tool: "Bash", BuiltIn: true}, {Server: strings.Repeat("s", 300), Tool: strings.Repeat("t", 300)}} {
 		if n := testing.AllocsPerRun(100, func() { c.Classify(name) }); n != 0 {
 			t.Errorf("Classify(%s) allocates %v times", name, n)
 		}

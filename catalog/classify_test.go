@@ -45,6 +45,8 @@ func TestNamesThatHostsRewriteAreOneName(t *testing.T) {
 		{Server: "proxmox", Tool: ""},
 		{Server: "proxmox", Tool: strings.Repeat("get_vms", 10)},
 		{Server: "proxmox\x00get_vms", Tool: ""},
+		{Tool: "stop_vm", BuiltIn: true},
+		{Tool: "web-fetch", BuiltIn: true},
 		{},
 	} {
 		if got := c.Classify(name); got.Safe() {
@@ -61,6 +63,8 @@ func TestUnrecognisedServerGetsOnlyBadNews(t *testing.T) {
 		catalog.Entry{Server: "b", Tool: "write", Class: mutating},
 		catalog.Entry{Server: "a", Tool: "mixed", Class: mutating},
 		catalog.Entry{Server: "b", Tool: "mixed", Class: readOnly},
+		catalog.Entry{Server: "a", Tool: "dexim", Class: readOnly},
+		catalog.Entry{Server: "b", Tool: "dexim", Class: mutating},
 		catalog.Entry{Server: "a", Tool: "snap", Class: mutating, Kind: makes},
 		catalog.Entry{Server: "a", Tool: "unsnap", Class: mutating, Kind: undoes},
 		catalog.Entry{Server: "a", Tool: "note", Class: mutating, Scope: catalog.Local},
@@ -71,6 +75,7 @@ func TestUnrecognisedServerGetsOnlyBadNews(t *testing.T) {
 		"read":   {},
 		"write":  {Class: mutating},
 		"mixed":  {},
+		"dexim":  {},
 		"snap":   {},
 		"unsnap": {Class: mutating, Kind: undoes},
 		"note":   {Class: mutating},
@@ -79,6 +84,9 @@ func TestUnrecognisedServerGetsOnlyBadNews(t *testing.T) {
 		"other":  {},
 	} {
 		for _, server := range []string{"", "someones"} {
+			if got := c.Classify(catalog.Name{Tool: tool, BuiltIn: true}); tool != "screen" && got != (catalog.Verdict{}) {
+				t.Errorf("a host's own %s: %+v, want unknown", tool, got)
+			}
 			name := catalog.Name{Server: server, Tool: tool}
 			if got := c.Classify(name); got != want {
 				t.Errorf("Classify(%s) = %+v, want %+v", name, got, want)
@@ -104,6 +112,10 @@ func TestConditions(t *testing.T) {
 		}},
 		catalog.Entry{Server: "s", Tool: "absent", Class: mutating, When: []catalog.Condition{
 			{Arg: "scale", Absent: true, Class: readOnly},
+		}},
+		catalog.Entry{Server: "s", Tool: "reversed", When: []catalog.Condition{
+			{Arg: "check", Is: &yes, Class: readOnly},
+			{Arg: "force", Is: &yes, Class: mutating},
 		}},
 		catalog.Entry{Server: "s", Tool: "both", When: []catalog.Condition{
 			{Arg: "force", Is: &yes, Class: mutating},
@@ -133,6 +145,7 @@ func TestConditions(t *testing.T) {
 		{"null is not absent", "absent", `{"scale":null}`, mutating},
 		{"another spelling is not absent", "absent", `{"Scale":3}`, mutating},
 		{"a spelling of Go's decoder is not absent", "absent", `{"\u017fcale":3}`, mutating},
+		{"the strictest of two wins when it is last", "reversed", `{"force":true,"check":true}`, mutating},
 		{"the strictest of two wins", "both", `{"force":true,"check":true}`, mutating},
 	} {
 		t.Run(tt.behaviour, func(t *testing.T) {
@@ -186,6 +199,10 @@ func TestTargets(t *testing.T) {
 		{"everything", "name", `{"vm":"All"}`, "?"},
 		{"the server's own machine", "name", `{"vm":"localhost"}`, "?"},
 		{"a loopback address", "name", `{"vm":"127.0.0.1"}`, "?"},
+		{"an address with a zone", "name", `{"vm":"fe80::1%eth0"}`, "?"},
+		{"an address of a group", "name", `{"vm":"224.0.0.1"}`, "?"},
+		{"a short option", "name", `{"vm":"-v"}`, "?"},
+		{"a comma list with odd spaces", "name", `{"vm":"web01,  db01"}`, "vm=web01?"},
 		{"any address", "name", `{"vm":"0.0.0.0"}`, "?"},
 		{"an option", "name", `{"vm":"-oProxyCommand=x"}`, "?"},
 		{"a user", "name", `{"vm":"root@web01"}`, "?"},
@@ -296,7 +313,7 @@ func TestResultIsACopy(t *testing.T) {
 	name := catalog.Name{Server: "mcp-ansible", Tool: "ansible-auto-heal"}
 	call := map[string]any{"host_pattern": "10.0.0.9", "dry_run": false}
 	r := c.ClassifyCall(name, call)
-	r.Entry.Class, r.Entry.Target[0], *r.Entry.When[0].Is = readOnly, "x", false
+	r.Entry.Class, r.Entry.Target[0], *r.Entry.When[1].Is = readOnly, "x", true
 	again := c.ClassifyCall(name, call)
 	if again.Class != mutating || !again.TargetKnown {
 		t.Errorf("a change of one result reached the next: %+v", again)

@@ -178,7 +178,7 @@ func (e *Entry) CommandLine(args map[string]any) (string, bool) {
 			continue
 		}
 		text, isText := value.(string)
-		if state == garbled || !isText || text == "" || found {
+		if !isText || text == "" || found {
 			return "", false
 		}
 		line, found = text, true

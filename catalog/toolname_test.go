@@ -34,6 +34,7 @@ func TestParseToolName(t *testing.T) {
 		{"the shorter known server", "mcp__a__c__x", catalog.Name{Server: "a", Tool: "c__x"}, true},
 		{"a server that ends in an underscore", "mcp__c___x", catalog.Name{Server: "c_", Tool: "x"}, true},
 		{"a tool that begins with an underscore", "mcp__a___x", catalog.Name{Server: "a", Tool: "_x"}, true},
+		{"overlapping separators after the longest known server", "mcp__a__b___x", catalog.Name{Server: "a__b", Tool: "_x"}, true},
 		{"a key of the user", "mcp__my_pve__stop_vm", catalog.Name{Server: "my_pve", Tool: "stop_vm"}, true},
 		{"a plugin's server", "mcp__plugin_zerto-rewind_zerto-rewind__zerto_sweep", catalog.Name{Server: "zerto-rewind", Tool: "zerto_sweep"}, true},
 		{"a plugin's server after underscores", "mcp__plugin_my_plug_my_pve__stop_vm", catalog.Name{Server: "my_pve", Tool: "stop_vm"}, true},
@@ -46,6 +47,7 @@ func TestParseToolName(t *testing.T) {
 		{"single underscores, known server", "mcp_proxmox_stop_vm", catalog.Name{Server: "proxmox", Tool: "stop_vm"}, true},
 		{"single underscores, unknown server", "mcp_some_ones_tool", catalog.Name{Tool: "mcp_some_ones_tool"}, false},
 		{"a truncated server", "mcp_proxmoxmcppl_stop_vm", catalog.Name{Tool: "mcp_proxmoxmcppl_stop_vm"}, false},
+		{"a known server and a tool cut in the middle", "mcp_proxmox_stop...vm", catalog.Name{Tool: "mcp_proxmox_stop...vm"}, false},
 		{"a name cut in the middle", long, catalog.Name{Tool: long}, false},
 
 		{"a dash, known server", "ssh-mcp-server-upload", catalog.Name{Server: "ssh-mcp-server", Tool: "upload"}, true},
