@@ -1,0 +1,108 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/task"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// errorReport is what a script or a person needs to go on after an error. Its names are a promise.
+type errorReport struct {
+	Message  string `json:"message"`
+	ExitCode int    `json:"exitCode"`
+	ChangeID string `json:"changeId,omitempty"`
+	// Tagged are the checkpoints that stand, PossibleTags the names under which others may come to stand.
+	Tagged       []rewind.TaggedCheckpoint `json:"tagged,omitempty"`
+	PossibleTags []string                  `json:"possibleTags,omitempty"`
+	TaskIDs      []zvm.TaskID              `json:"taskIds,omitempty"` // of tasks that may still be running
+	Candidates   []rewind.Protection       `json:"candidates,omitempty"`
+	Paths        []string                  `json:"paths,omitempty"`
+	LeftOpen     *leftOpen                 `json:"leftOpen,omitempty"`
+}
+
+// leftOpen names what has to be closed by hand.
+type leftOpen struct {
+	What    string `json:"what"`
+	ID      string `json:"id"`
+	Command string `json:"command"`
+}
+
+func report(err error) errorReport {
+	r := errorReport{Message: err.Error(), ExitCode: exitCode(err)}
+	var (
+		partial     *rewind.PartialGuardError
+		waiting     *task.WaitError
+		pending     *pendingError
+		ambiguousVM *rewind.AmbiguousVMError
+		paths       *rewind.AmbiguousPathError
+		open        *rewind.LeftOpenError
+	)
+	if errors.As(err, &partial) {
+		r.ChangeID, r.Tagged = partial.ChangeID, partial.Tagged
+		for _, f := range partial.Failed {
+			if f.Tag == "" {
+				continue
+			}
+			r.PossibleTags = append(r.PossibleTags, f.Tag)
+			if f.TaskID != "" {
+				r.TaskIDs = append(r.TaskIDs, f.TaskID)
+			}
+		}
+	} else if errors.As(err, &waiting) {
+		r.TaskIDs = []zvm.TaskID{waiting.ID}
+	} else if errors.As(err, &pending) {
+		r.TaskIDs = []zvm.TaskID{pending.status.ID}
+	}
+	if errors.As(err, &ambiguousVM) {
+		r.Candidates = ambiguousVM.Candidates
+	}
+	if errors.As(err, &paths) {
+		r.Paths = paths.Hits
+	}
+	if errors.As(err, &open) {
+		r.LeftOpen = &leftOpen{open.What, open.ID, open.Command}
+	}
+	return r
+}
+
+// reportError prints an error on stderr: one JSON object, or lines for a person with how to go on.
+func (a *app) reportError(err error) {
+	r := report(err)
+	if a.json {
+		encoder := json.NewEncoder(a.io.Err)
+		encoder.SetEscapeHTML(false)
+		_ = encoder.Encode(map[string]errorReport{"error": r}) // stderr is the last place to complain at
+		return
+	}
+	if is[*interruptedError](err) {
+		a.say("interrupted")
+	}
+	a.say("error: %s", strings.Join(errorLines(err), "; "))
+	for _, id := range r.TaskIDs {
+		a.say("look again: zerto-rewind task %s --wait", id)
+	}
+	if r.ChangeID != "" && len(r.PossibleTags)+len(r.Tagged) > 0 {
+		a.say("finish the guard: zerto-rewind protect with the same VMs and --action, and --change %s", r.ChangeID)
+	}
+	if is[*usageError](err) && !a.running {
+		a.say("see zerto-rewind --help")
+	}
+}
+
+// errorLines takes joined errors apart, whose text is one line for each.
+func errorLines(err error) []string {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the text of this very error is split
+		var parts []string
+		for _, e := range joined.Unwrap() {
+			parts = append(parts, e.Error())
+		}
+		if strings.Join(parts, "\n") == err.Error() {
+			return parts
+		}
+	}
+	return []string{err.Error()}
+}

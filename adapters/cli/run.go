@@ -1,0 +1,154 @@
+// Package cli is the command line of Zerto AI Rewind. It translates: flags and environment into a client and a session,
+// results into text or JSON, errors into exit codes. It decides nothing that a library user would miss.
+//
+// [Run] runs one command within the process, which is how its tests use it, and how a program may embed it.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// IO is what a command sees of the world. Results go to Out, everything else to Err.
+type IO struct {
+	In  io.Reader
+	Out io.Writer
+	Err io.Writer
+	// Env looks up an environment variable, as [os.LookupEnv] does. Nil means an empty environment.
+	Env func(name string) (value string, set bool)
+	// Terminal says that a person watches Err: progress is shown there.
+	Terminal bool
+}
+
+// OS returns the standard streams and the environment of this process.
+func OS() IO {
+	info, err := os.Stderr.Stat()
+	return IO{
+		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
+		Env:      os.LookupEnv,
+		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+	}
+}
+
+// Run runs one command line, without the program's name, and returns its exit code. When ctx ends the command ends, and
+// says what goes on without it.
+func Run(ctx context.Context, io IO, args []string) int {
+	if io.Env == nil {
+		io.Env = func(string) (string, bool) { return "", false }
+	}
+	io.Err = &lineWriter{to: io.Err}
+	a := &app{io: io}
+	root := a.root()
+	root.SetArgs(args)
+	root.SetIn(io.In)
+	root.SetOut(io.Out)
+	root.SetErr(io.Err)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitDone
+	}
+	if !a.running {
+		err = &usageError{err}
+	}
+	if ctx.Err() != nil {
+		err = &interruptedError{err}
+	}
+	a.json = a.json || slices.Contains(args, "--json")
+	a.reportError(err)
+	return exitCode(err)
+}
+
+// app is one run.
+type app struct {
+	io       IO
+	settings settings
+	json     bool
+	verbose  bool
+	running  bool // the command line was understood: errors are no longer about it
+	log      *slog.Logger
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "zerto-rewind",
+		Short: "Guard changes to virtual machines with tagged checkpoints, and take them back",
+		Long: `zerto-rewind guards a change to a virtual machine and takes it back.
+
+Before the change, protect inserts a tagged checkpoint into the journal of every VPG that protects the VM, and proves
+it. After the change, recover brings a file back from exactly that checkpoint.
+
+Results go to stdout, everything else to stderr.
+
+Exit codes:
+  0  done                          7    not protected, not local or not downloadable
+  1  failed                        8    still pending; the task id is printed
+  3  partial, or outcome unknown   9    something was left open; the closing command is printed
+  4  authentication or permission  64   usage or settings
+  5  not found                     130  interrupted
+  6  ambiguous`,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	flags := root.PersistentFlags()
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "one log line per request and stage on stderr")
+	flags.BoolVar(&a.json, "json", false, "one JSON document on stdout; errors as one JSON object on stderr")
+	a.settings.register(flags)
+	root.AddCommand(
+		a.find(), a.protect(), a.guards(), a.browse(), a.recover(), a.task(), a.check(), a.sim(), a.version(),
+	)
+	return root
+}
+
+// action is what a command does once its command line was understood.
+type action func(ctx context.Context, args []string) error
+
+// command makes a command whose time limit can be set; a limit of zero means none.
+func (a *app) command(c cobra.Command, limit time.Duration, do action) *cobra.Command {
+	c.DisableFlagsInUseLine = true
+	c.Flags().DurationVar(&limit, "timeout", limit, "`limit` for the whole command; 0 means none")
+	c.RunE = func(cmd *cobra.Command, args []string) error {
+		if limit < 0 {
+			return errors.New("--timeout is negative")
+		}
+		a.running = true
+		a.log = a.logger()
+		ctx := cmd.Context()
+		if limit > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeoutCause(ctx, limit, &timeLimitError{limit})
+			defer cancel()
+		}
+		return do(ctx, args)
+	}
+	return &c
+}
+
+// logger writes to stderr: warnings, and with -v every request and stage. In JSON mode each line is a JSON object.
+func (a *app) logger() *slog.Logger {
+	options := &slog.HandlerOptions{Level: slog.LevelWarn}
+	if a.verbose {
+		options.Level = slog.LevelDebug
+	}
+	if a.json {
+		return slog.New(slog.NewJSONHandler(a.io.Err, options))
+	}
+	return slog.New(slog.NewTextHandler(a.io.Err, options))
+}
+
+// timeLimitError is the end of a --timeout. It is a [context.DeadlineExceeded].
+type timeLimitError struct{ limit time.Duration }
+
+func (e *timeLimitError) Error() string {
+	return fmt.Sprintf("the time limit of %v was reached", e.limit)
+}
+
+func (e *timeLimitError) Is(target error) bool { return target == context.DeadlineExceeded }
