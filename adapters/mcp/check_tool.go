@@ -1,0 +1,83 @@
+package mcpadapter
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/zerto-rewind/zerto-rewind/catalog"
+)
+
+const checkToolName = "zerto_check_tool"
+
+type checkToolArgs struct {
+	Server string `json:"server,omitempty" jsonschema:"key of the MCP server that offers the tool; leave out for a tool of the agent host itself, or when tool holds the full name"`
+	Tool   string `json:"tool" jsonschema:"name of the tool, such as: stop_vm"`
+	VM     string `json:"vm,omitempty" jsonschema:"the VM that the call is about, for the wording of what to do next"`
+}
+
+type checkToolResult struct {
+	Server string        `json:"server"`
+	Tool   string        `json:"tool"`
+	Class  catalog.Class `json:"class" jsonschema:"read_only, mutating or unknown; unknown does not mean safe"`
+	// MayRun is the catalogue's word for a tool that needs neither a guard nor a human.
+	MayRun   bool   `json:"mayRun" jsonschema:"whether the tool may run with neither a guard nor a human's word"`
+	Reason   string `json:"reason"`
+	Question string `json:"question" jsonschema:"put this to the human word for word; empty when nobody has to be asked"`
+	NextStep string `json:"nextStep"`
+}
+
+func (t *toolset) checkTool() (tool, error) {
+	return define(t, definition{
+		name:  checkToolName,
+		title: "Check whether a tool changes machines",
+		description: fmt.Sprintf("Says of a tool of any server whether it is read_only, mutating or unknown. Use it before you call a tool that might "+
+			"change a virtual machine. For mutating call %s next. Unknown does not mean safe: put the question in the result to the human, word "+
+			"for word, and wait for the answer. Runs nothing and contacts nobody.", t.name(guardName)),
+		hints:     hints(true, false, true, false),
+		refine:    atLeastOneCharacter("tool"),
+		untouched: "The tool was not checked. Do not take it for safe.",
+	}, t.check)
+}
+
+func (t *toolset) check(_ context.Context, _ call, in checkToolArgs) (checkToolResult, error) {
+	name := catalog.Name{Server: in.Server, Tool: in.Tool}
+	if in.Server == "" {
+		name, _ = t.catalog.ParseToolName(in.Tool)
+	}
+	verdict := t.catalog.ClassifyCall(name, nil)
+	r := checkToolResult{
+		Server: name.Server, Tool: name.Tool, Class: verdict.Class, MayRun: verdict.Safe(), Reason: verdict.Reason,
+	}
+	switch {
+	case r.MayRun:
+		r.NextStep = "The tool may run without a guard."
+	case verdict.Kind == catalog.Undo:
+		r.Question = fmt.Sprintf("I want to call the tool %s%s. It deletes recovery points or rolls back to one, which cannot be taken back. May I run it?",
+			quoteTool(name), onMachine(in.VM))
+		r.NextStep = "Put the question to the human, word for word. Do not run the tool before the human has said yes."
+	case verdict.Class == catalog.Mutating:
+		r.NextStep = fmt.Sprintf("Call %s for the machine and wait for it to succeed; then run the tool.", t.name(guardName))
+	default:
+		r.Question = fmt.Sprintf("I want to call the tool %s%s. The catalogue does not know whether it changes anything. "+
+			"Shall I (a) guard the machine first and then run it, (b) run it without a guard because you know that it only reads, or (c) not run it?",
+			quoteTool(name), onMachine(in.VM))
+		r.NextStep = fmt.Sprintf("Unknown does not mean safe. Put the question to the human, word for word, and do not run the tool before the answer. For (a) call %s first.",
+			t.name(guardName))
+	}
+	return r, nil
+}
+
+// quoteTool quotes what a call named, so that it cannot pass for a part of the sentence around it.
+func quoteTool(n catalog.Name) string {
+	if n.Server == "" {
+		return fmt.Sprintf("%q", n.Tool)
+	}
+	return fmt.Sprintf("%q of the server %q", n.Tool, n.Server)
+}
+
+func onMachine(vm string) string {
+	if vm == "" {
+		return ""
+	}
+	return fmt.Sprintf(" on the machine %q", vm)
+}

@@ -1,0 +1,154 @@
+package mcpadapter_test
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+// eras are the protocol versions of the two ways in which clients speak to servers.
+var eras = []string{"2025-11-25", "2026-07-28"}
+
+// inBothEras runs a test for each way in which a client may speak.
+func inBothEras(t *testing.T, test func(t *testing.T, era string)) {
+	t.Helper()
+	for _, era := range eras {
+		t.Run(era, func(t *testing.T) {
+			t.Parallel()
+			test(t, era)
+		})
+	}
+}
+
+// world is a simulated ZVM with one VM, and a session on it.
+type world struct {
+	zvm     *zvmtest.Server
+	vpg     *zvmtest.VPG
+	vm      *zvmtest.VM
+	session *rewind.Session
+}
+
+func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
+	t.Helper()
+	s := zvmtest.Start(t, append([]zvmtest.Option{zvmtest.WithProfile(zvmtest.Quick)}, opts...)...)
+	vpg := s.AddVPG("web", zvmtest.VPGConfig{})
+	w := &world{zvm: s, vpg: vpg, vm: s.AddVM("web01", vpg)}
+	client, err := zvm.New(s.URL(), zvm.Password(s.Username(), s.Password()), zvm.WithRootCAs(s.CertPool()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.session, err = rewind.NewSession(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (w *world) server(t *testing.T, opts ...mcpadapter.Option) *mcp.Server {
+	t.Helper()
+	server, err := mcpadapter.NewServer(w.session, opts...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// connect returns a client of the server that speaks as the era does.
+func connect(t *testing.T, server *mcp.Server, era string, opts *mcp.ClientOptions) *mcp.ClientSession {
+	t.Helper()
+	here, there := mcp.NewInMemoryTransports()
+	if _, err := server.Connect(t.Context(), there, nil); err != nil {
+		t.Fatal(err)
+	}
+	client := mcp.NewClient(&mcp.Implementation{Name: "patch-bot", Version: "1"}, opts)
+	session, err := client.Connect(t.Context(), here, &mcp.ClientSessionOptions{ProtocolVersion: era})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close() })
+	return session
+}
+
+func (w *world) client(t *testing.T, era string, opts ...mcpadapter.Option) *mcp.ClientSession {
+	t.Helper()
+	return connect(t, w.server(t, opts...), era, nil)
+}
+
+type args map[string]any
+
+// call calls a tool and decodes the structured content of its answer, which has to be a good one.
+func call[T any](t *testing.T, c *mcp.ClientSession, tool string, a args) T {
+	t.Helper()
+	result := callAny(t.Context(), t, c, tool, a)
+	if result.IsError {
+		t.Fatalf("%s was refused: %s", tool, text(result))
+	}
+	return structured[T](t, result)
+}
+
+// failure is what a refusal says, as far as tests look at it.
+type failure struct {
+	Code, Message, NotDone, NextStep, Detail, ChangeID string
+
+	Candidates []rewind.Protection
+	VPGs       []rewind.VPGProtection
+	Tagged     []rewind.TaggedCheckpoint
+	Unfinished []struct{ VPGName, Tag, TaskID, Reason string }
+	Paths      []string
+	LeftOpen   *struct{ What, ID, Command string }
+}
+
+// refusedCall calls a tool that has to refuse, and checks what every refusal owes: words that say what was not done.
+func refusedCall(t *testing.T, c *mcp.ClientSession, tool string, a args) failure {
+	t.Helper()
+	result := callAny(t.Context(), t, c, tool, a)
+	if !result.IsError {
+		t.Fatalf("%s was not refused: %s", tool, text(result))
+	}
+	f := structured[struct{ Error failure }](t, result).Error
+	first := result.Content[0].(*mcp.TextContent).Text
+	if f.Code == "" || f.NotDone == "" || f.NextStep == "" || !strings.Contains(first, f.NotDone) {
+		t.Errorf("refusal says too little: %s", text(result))
+	}
+	return f
+}
+
+func callAny(ctx context.Context, t *testing.T, c *mcp.ClientSession, tool string, a args) *mcp.CallToolResult {
+	t.Helper()
+	result, err := c.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: map[string]any(a)})
+	if err != nil {
+		t.Fatalf("%s: %v", tool, err)
+	}
+	return result
+}
+
+func structured[T any](t *testing.T, result *mcp.CallToolResult) T {
+	t.Helper()
+	data, err := json.Marshal(result.StructuredContent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out T
+	if err := json.Unmarshal(data, &out); err != nil {
+		t.Fatalf("structured content %s: %v", data, err)
+	}
+	return out
+}
+
+func text(result *mcp.CallToolResult) string {
+	var b strings.Builder
+	for _, c := range result.Content {
+		if t, ok := c.(*mcp.TextContent); ok {
+			b.WriteString(t.Text + "\n")
+		}
+	}
+	return b.String()
+}
