@@ -21,7 +21,7 @@
 //
 // # Built-in data
 //
-// [Default] describes the servers that were read at the revision each entry's Source names. Its class for a shell is
+// [Default] describes servers as they were at the revisions that each entry's Source names. Its class for a shell is
 // Unknown: what a command line does is not known by the name of the shell. A run of an Ansible playbook is Mutating with
 // check mode too, because a task may opt out of it. The clone, failover test and sweep tools of Zerto AI Rewind are
 // Mutating and name no target that a call could show, so that a human confirms each.

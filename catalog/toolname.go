@@ -18,7 +18,7 @@ const maxToolText = 512
 //
 // Most of these have no unique split, since either part may hold the separator. The longest server that the catalogue
 // knows wins; "mcp__" and "___" forms of other servers are split at the first separator. It is false, with the whole
-// text as tool of an unknown server, where the split is a guess. The verdict on such a name is unknown.
+// text as tool of an unknown server, where the split is a guess. The verdict on such a name is never a safe one.
 //
 // A host that hands over server and tool in fields of their own, or a bare tool name that is known to come from an MCP
 // server, needs no parsing: make the [Name] of them, without BuiltIn.
