@@ -34,12 +34,11 @@ type exchange struct {
 }
 
 func (s *sender) exchange(cl call) (*exchange, error) {
-	target, err := url.Parse(s.base.String() + cl.path)
-	if err != nil {
-		return nil, errors.New("zvm: the path cannot be part of a URL")
+	x := &exchange{sender: s, call: cl, header: http.Header{}, started: time.Now()}
+	x.target = s.base.String() + cl.path
+	if len(cl.query) > 0 {
+		x.target += "?" + cl.query.Encode()
 	}
-	target.RawQuery = cl.query.Encode()
-	x := &exchange{sender: s, call: cl, target: target.String(), header: http.Header{}, started: time.Now()}
 	x.header.Set("Accept", "application/json")
 	x.header.Set("User-Agent", s.userAgent)
 	if cl.body != nil || cl.method == http.MethodPost {

@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -25,11 +26,18 @@ var quickRetry = WithRetry(RetryPolicy{Max: 3, MinWait: time.Millisecond, MaxWai
 // fakeServer issues numbered tokens over TLS and hands everything else to api.
 type fakeServer struct {
 	*httptest.Server
-	logins atomic.Int64
+	logins, conns atomic.Int64
 }
 
 func newFakeServer(t *testing.T, api http.HandlerFunc) *fakeServer {
 	t.Helper()
+	f := unstartedFakeServer(api)
+	f.StartTLS()
+	t.Cleanup(f.Close)
+	return f
+}
+
+func unstartedFakeServer(api http.HandlerFunc) *fakeServer {
 	f := &fakeServer{}
 	f.Server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !strings.HasSuffix(r.URL.Path, tokenSuffix) {
@@ -40,8 +48,11 @@ func newFakeServer(t *testing.T, api http.HandlerFunc) *fakeServer {
 		_, _ = io.WriteString(w, tokenAnswer(f.logins.Add(1)))
 	}))
 	f.Config.ErrorLog = quietLog()
-	f.StartTLS()
-	t.Cleanup(f.Close)
+	f.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateNew {
+			f.conns.Add(1)
+		}
+	}
 	return f
 }
 
