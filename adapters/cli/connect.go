@@ -17,9 +17,6 @@ import (
 // ZVM_URL. Warnings go to io.Err. It does no network I/O.
 func Connect(io IO, url string) (*zvm.Client, error) {
 	a := &app{io: io}
-	if a.io.Env == nil {
-		a.io.Env = func(string) (string, bool) { return "", false }
-	}
 	a.settings.register(pflag.NewFlagSet("", pflag.ContinueOnError))
 	if url != "" {
 		if err := a.settings.flags.Set(setURL.flag, url); err != nil {
@@ -33,10 +30,7 @@ func Connect(io IO, url string) (*zvm.Client, error) {
 // client returns the client that the settings describe, or one error that tells everything that is wrong with them.
 func (a *app) client() (*zvm.Client, error) {
 	r := a.reader()
-	url := r.text(setURL)
-	if url == "" {
-		r.problem("%s is missing", setURL.variable)
-	}
+	url := r.required(setURL)
 	credentials, options := r.credentials(func(warning string) { a.log.Warn(warning) })
 	options = append(options, zvm.WithLogger(a.log))
 	if realm := r.text(setRealm); realm != "" {
@@ -143,8 +137,12 @@ func (a *app) progress() func(rewind.Event) {
 func stageAttributes(e rewind.Event) []any {
 	attributes := []any{slog.String("stage", string(e.Stage))}
 	for _, text := range []struct{ name, value string }{
-		{"vm", e.VM.Name}, {"vpg", e.VPGName}, {"task", string(e.Task.ID)}, {"tag", e.Tag},
-		{"checkpoint", string(e.Checkpoint)}, {"session", string(e.Session)},
+		{"vm", e.VM.Name},
+		{"vpg", e.VPGName},
+		{"task", string(e.Task.ID)},
+		{"tag", e.Tag},
+		{"checkpoint", string(e.Checkpoint)},
+		{"session", string(e.Session)},
 	} {
 		if text.value != "" {
 			attributes = append(attributes, slog.String(text.name, text.value))

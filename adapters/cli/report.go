@@ -58,7 +58,12 @@ func report(err error) errorReport {
 		r.TaskIDs = []zvm.TaskID{pending.status.ID}
 	}
 	if errors.As(err, &ambiguousVM) {
-		r.Candidates = ambiguousVM.Candidates
+		for _, c := range ambiguousVM.Candidates {
+			if c.VPGs == nil {
+				c.VPGs = []rewind.VPGProtection{}
+			}
+			r.Candidates = append(r.Candidates, c)
+		}
 	}
 	if errors.As(err, &paths) {
 		r.Paths = paths.Hits
@@ -95,7 +100,10 @@ func (a *app) reportError(err error) {
 
 // errorLines takes joined errors apart, whose text is one line for each.
 func errorLines(err error) []string {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the text of this very error is split
+	for inner := errors.Unwrap(err); inner != nil && inner.Error() == err.Error(); inner = errors.Unwrap(err) {
+		err = inner
+	}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var parts []string
 		for _, e := range joined.Unwrap() {
 			parts = append(parts, e.Error())

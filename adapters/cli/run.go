@@ -38,28 +38,37 @@ func OS() IO {
 	}
 }
 
+func (io IO) variable(name string) string {
+	if io.Env == nil {
+		return ""
+	}
+	value, _ := io.Env(name)
+	return value
+}
+
 // Run runs one command line, without the program's name, and returns its exit code. When ctx ends the command ends, and
 // says what goes on without it.
 func Run(ctx context.Context, io IO, args []string) int {
-	if io.Env == nil {
-		io.Env = func(string) (string, bool) { return "", false }
-	}
 	io.Err = &lineWriter{to: io.Err}
 	a := &app{io: io}
-	root := a.root()
+	root := a.root() //nolint:contextcheck // cobra hands ctx on to the command
 	root.SetArgs(args)
 	root.SetIn(io.In)
 	root.SetOut(io.Out)
 	root.SetErr(io.Err)
-	err := root.ExecuteContext(ctx)
+	command, err := root.ExecuteContextC(ctx)
 	if err == nil {
-		return exitDone
+		return a.exit
 	}
 	if !a.running {
 		err = &usageError{err}
 	}
 	if ctx.Err() != nil {
 		err = &interruptedError{err}
+	}
+	if isHook(command, args) {
+		a.say("%v", err)
+		return exitBlocked
 	}
 	a.json = a.json || slices.Contains(args, "--json")
 	a.reportError(err)
@@ -72,7 +81,9 @@ type app struct {
 	settings settings
 	json     bool
 	verbose  bool
-	running  bool // the command line was understood: errors are no longer about it
+	running  bool          // the command line was understood: errors are no longer about it
+	limit    time.Duration // of the whole command; zero means none
+	exit     int           // of a command that ended without an error
 	log      *slog.Logger
 }
 
@@ -103,7 +114,8 @@ Exit codes:
 	flags.BoolVar(&a.json, "json", false, "one JSON document on stdout; errors as one JSON object on stderr")
 	a.settings.register(flags)
 	root.AddCommand(
-		a.find(), a.protect(), a.guards(), a.browse(), a.recover(), a.task(), a.check(), a.sim(), a.version(),
+		a.find(), a.protect(), a.guards(), a.browse(), a.recover(), a.task(), a.check(),
+		a.hook(), a.mcp(), a.sim(), a.version(),
 	)
 	return root
 }
@@ -119,7 +131,7 @@ func (a *app) command(c cobra.Command, limit time.Duration, do action) *cobra.Co
 		if limit < 0 {
 			return errors.New("--timeout is negative")
 		}
-		a.running = true
+		a.running, a.limit = true, limit
 		a.log = a.logger()
 		ctx := cmd.Context()
 		if limit > 0 {

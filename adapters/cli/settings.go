@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -53,103 +52,111 @@ func (s *settings) register(flags *pflag.FlagSet) {
 // reader reads settings and gathers everything that is wrong with them, so that one message tells it all.
 type reader struct {
 	flags    *pflag.FlagSet
-	env      func(string) (string, bool)
+	variable func(string) string
+	missing  []string
 	problems []string
 }
 
-func (a *app) reader() *reader { return &reader{flags: a.settings.flags, env: a.io.Env} }
+func (a *app) reader() *reader { return &reader{flags: a.settings.flags, variable: a.io.variable} }
+
+// flag returns the setting's flag if the command line gives it, else nil.
+func (r *reader) flag(s setting) *pflag.Flag {
+	if flag := r.flags.Lookup(s.flag); flag != nil && flag.Changed {
+		return flag
+	}
+	return nil
+}
 
 // text returns the flag's value, else the variable's, else "". An empty value is no value.
 func (r *reader) text(s setting) string {
-	value, _ := r.env(s.variable)
-	from := s.variable
-	if s.flag != "" {
-		if flag := r.flags.Lookup(s.flag); flag != nil && flag.Changed {
-			value, from = flag.Value.String(), "--"+s.flag
-		}
+	value, from := r.variable(s.variable), s.variable
+	if flag := r.flag(s); flag != nil {
+		value, from = flag.Value.String(), "--"+s.flag
 	}
-	if isPlaceholder(value) {
+	if placeholder.MatchString(strings.TrimSpace(value)) {
 		r.problem("%s holds a placeholder that nothing has replaced by its value", from)
 		return ""
 	}
 	return value
 }
 
-// isPlaceholder finds what a host hands on when it did not expand it: ${NAME}, $NAME or %NAME%.
-func isPlaceholder(value string) bool { return placeholder.MatchString(strings.TrimSpace(value)) }
-
+// placeholder is what a host hands on when it did not expand it. A secret that really looks so comes from a file.
 var placeholder = regexp.MustCompile(`^(\$\{[^{}]*\}|\$[A-Z_][A-Z0-9_]*|%[A-Za-z_][A-Za-z0-9_]*%)$`)
 
+func (r *reader) required(s setting) string {
+	before := len(r.problems)
+	value := r.text(s)
+	if value == "" && len(r.problems) == before {
+		r.missing = append(r.missing, s.variable)
+	}
+	return value
+}
+
 func (r *reader) enabled(s setting) bool {
-	if flag := r.flags.Lookup(s.flag); flag != nil && flag.Changed {
+	if flag := r.flag(s); flag != nil {
 		return flag.Value.String() == "true"
 	}
-	switch value := r.text(s); strings.ToLower(value) {
+	switch strings.ToLower(r.text(s)) {
 	case "", "0", "false":
 		return false
 	case "1", "true":
 		return true
-	default:
-		r.problem("%s must be 1 or 0", s.variable)
-		return false
 	}
+	r.problem("%s must be 1 or 0", s.variable)
+	return false
 }
 
 func (r *reader) problem(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// err returns all problems as one usage error, nil without any.
+// err returns everything that is wrong as one usage error, nil without any.
 func (r *reader) err() error {
-	if len(r.problems) == 0 {
+	problems := r.problems
+	if len(r.missing) > 0 {
+		problems = append([]string{"not set: " + strings.Join(r.missing, ", ")}, problems...)
+	}
+	if len(problems) == 0 {
 		return nil
 	}
-	return &usageError{errors.New(strings.Join(r.problems, "; "))}
+	return &usageError{errors.New(strings.Join(problems, "; "))}
 }
 
 // credentials returns who logs in: the client if it has a secret, else the user.
 func (r *reader) credentials(warn func(string)) (zvm.Credentials, []zvm.Option) {
-	clientID := r.text(setClientID)
 	if secret, given := r.secret(setClientSecret, setClientSecretFile, warn); given {
-		if clientID == "" {
-			r.problem("%s is missing: the client that the secret belongs to", setClientID.variable)
-		}
-		return zvm.ClientCredentials(clientID, secret), nil
+		return zvm.ClientCredentials(r.required(setClientID), secret), nil
 	}
-	user := r.text(setUsername)
-	if user == "" {
-		r.problem("%s is missing", setUsername.variable)
-	}
+	user := r.required(setUsername)
 	secret, given := r.secret(setPassword, setPasswordFile, warn)
 	if !given {
-		r.problem("%s or %s is missing", setPassword.variable, setPasswordFile.variable)
+		r.missing = append(r.missing, setPassword.variable+" or "+setPasswordFile.variable)
 	}
-	if clientID == "" {
-		return zvm.Password(user, secret), nil
+	if id := r.text(setClientID); id != "" {
+		return zvm.Password(user, secret), []zvm.Option{zvm.WithClientID(id)}
 	}
-	return zvm.Password(user, secret), []zvm.Option{zvm.WithClientID(clientID)}
+	return zvm.Password(user, secret), nil
 }
 
-// secret returns a secret from its variable or its file. Given is true when one of them was set, a problem included.
+// secret returns a secret from its variable or its file. Given is true when either was set, to something wrong too.
 func (r *reader) secret(inline, file setting, warn func(string)) (secret string, given bool) {
 	before := len(r.problems)
 	path := r.text(file)
-	flag := r.flags.Lookup(file.flag)
-	if flag == nil || !flag.Changed {
+	if r.flag(file) == nil {
 		secret = r.text(inline)
 	}
 	switch {
 	case len(r.problems) > before:
 		return "", true
 	case secret != "" && path != "":
-		r.problem("%s and %s are both set: which one holds?", inline.variable, file.variable)
+		r.problem("%s and %s are both set: unset one", inline.variable, file.variable)
 		return "", true
 	case path == "":
 		return secret, secret != ""
 	}
 	secret, warning, err := readSecretFile(path)
 	if err != nil {
-		r.problem("%s: %v", cmp.Or(file.variable, file.flag), err)
+		r.problem("%s: %v", file.variable, err)
 	}
 	if warning != "" {
 		warn(warning)

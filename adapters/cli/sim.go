@@ -93,7 +93,7 @@ func (s simulation) start(ctx context.Context) (*zvmtest.Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	server, err := zvmtest.New(
+	server, err := zvmtest.New( //nolint:contextcheck // a simulation is ended by its Close, not by a context
 		zvmtest.WithListener(listener), zvmtest.WithTokenTTL(s.tokenTTL), zvmtest.WithInsertTime(s.insertTime),
 	)
 	if err != nil {

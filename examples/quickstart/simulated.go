@@ -19,7 +19,7 @@ const (
 
 // simulated tells the story at a simulated ZVM, which protects the VM within its own site and to another one.
 func simulated(ctx context.Context, out io.Writer, vmName, path string) (err error) {
-	sim, err := zvmtest.New(
+	sim, err := zvmtest.New( //nolint:contextcheck // a simulation is ended by its Close, not by a context
 		zvmtest.WithInsertTime(time.Second),
 		zvmtest.WithMountTime(500*time.Millisecond),
 		zvmtest.WithUnmountTime(200*time.Millisecond),
