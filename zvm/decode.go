@@ -117,7 +117,10 @@ func (l *listReader) each(f func(*json.Decoder) error) error {
 	}
 	for dec.More() {
 		before := dec.InputOffset()
-		if err := f(dec); err != nil {
+		switch err := f(dec); {
+		case errors.Is(err, io.EOF):
+			return io.ErrUnexpectedEOF
+		case err != nil:
 			return err
 		}
 		if dec.InputOffset() == before {

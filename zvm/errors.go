@@ -54,46 +54,44 @@ type Error struct {
 
 	hint    string
 	cause   error
-	lost    bool // a write that may have been carried out
-	login   bool // the token endpoint failed, not the call
-	refused bool // the token endpoint refused the credentials
+	redact  scrubber // for what the cause might say
+	lost    bool     // a write that may have been carried out
+	login   bool     // the token endpoint failed, not the call
+	refused bool     // the token endpoint refused the credentials
 }
+
+// shownPart is how many characters of one part an error's line shows, so that no part hides the others.
+const shownPart = 500
 
 // Error returns one line of printable text.
 func (e *Error) Error() string {
-	parts := []string{"zvm"}
-	if e.Op != "" {
-		parts = append(parts, e.Op)
+	line := "zvm"
+	for _, part := range e.parts() {
+		if part != "" {
+			line += ": " + printable(part, shownPart)
+		}
 	}
-	if e.Method != "" {
-		parts = append(parts, e.Method+" "+e.Path)
-	}
-	if e.Status != 0 {
-		parts = append(parts, strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status))))
-	}
-	if e.Code != "" {
-		parts = append(parts, e.Code)
-	}
-	if e.Message != "" {
-		parts = append(parts, e.Message)
-	}
-	if e.cause != nil {
-		parts = append(parts, e.cause.Error())
-	}
-	if e.RetryAfter > 0 {
-		parts = append(parts, "the server asks to wait "+e.RetryAfter.String())
-	}
-	if e.hint != "" {
-		parts = append(parts, e.hint)
-	}
-	if e.lost {
-		parts = append(parts, "outcome unknown, the request may have been carried out")
-	}
-	line := strings.Join(parts, ": ")
 	if e.Attempts > 1 {
 		line += fmt.Sprintf(" (%d attempts in %s)", e.Attempts, e.Elapsed.Round(time.Millisecond))
 	}
-	return printable(line, 2000)
+	return line
+}
+
+func (e *Error) parts() []string {
+	var status, cause, wait, lost string
+	if e.Status != 0 {
+		status = strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
+	}
+	if e.cause != nil {
+		cause = e.redact.text(e.cause.Error())
+	}
+	if e.RetryAfter > 0 {
+		wait = "the server asks to wait " + e.RetryAfter.String()
+	}
+	if e.lost {
+		lost = "outcome unknown, the request may have been carried out"
+	}
+	return []string{e.Op, strings.TrimSpace(e.Method + " " + e.Path), status, e.Code, e.Message, cause, wait, e.hint, lost}
 }
 
 // Unwrap returns the cause: a context error, a network error, a decoding error, or nil.

@@ -29,6 +29,7 @@ func (x *exchange) newError() *Error {
 	return &Error{
 		Op: x.call.op, Method: x.call.method, Path: x.call.path,
 		Attempts: x.count, Elapsed: time.Since(x.started), hint: x.hint, login: x.call.op == opLogin,
+		redact: newScrubber(x.secrets...),
 	}
 }
 

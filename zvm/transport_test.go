@@ -364,6 +364,7 @@ func TestSecond401IsTheCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}
 		s.api = func(req *http.Request) (*http.Response, error) {
+			_ = sleep(req.Context(), time.Second) // so that all callers meet the refusal with the first token
 			return reply(req, 401, `{"Message":"no"}`, "Date", time.Now().Add(-10*time.Minute).UTC().Format(http.TimeFormat)), nil
 		}
 		c := s.client(t)
