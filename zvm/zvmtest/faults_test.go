@@ -226,6 +226,7 @@ func TestMaxInFlightCountsOverlaps(t *testing.T) {
 	for s.Count("GET", "/v1/vms") < 3 {
 		c.get("/v1/vpgs")
 	}
+	c.get("/v1/vpgs")
 	cancel()
 	wg.Wait()
 	if got := []int{s.MaxInFlight("GET", "/v1/vms"), s.MaxInFlight("", "/v1/vpgs"), s.MaxInFlight("", "/v1/*")}; !slices.Equal(got, []int{3, 1, 4}) {

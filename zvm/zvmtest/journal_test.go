@@ -172,6 +172,20 @@ func TestRestartedIDsNameOtherCheckpoints(t *testing.T) {
 	}
 }
 
+func TestAMonthOfAutomaticCheckpoints(t *testing.T) {
+	t.Parallel()
+	const month = 30 * 24 * time.Hour
+	j := journal{epoch: noon.Add(-month).Add(time.Second), interval: 5 * time.Second, firstID: 780_000, history: month}
+	v := j.at(noon, span{})
+	n := 0
+	for range v.within(span{}) {
+		n++
+	}
+	if n != 518_400 {
+		t.Errorf("a month holds %d checkpoints, want 518400", n)
+	}
+}
+
 // The journal of 30 days at 5 s is what a client must be able to wait in.
 func BenchmarkWindowOfAFullJournal(b *testing.B) {
 	j := journal{epoch: noon.Add(-30 * 24 * time.Hour), interval: 5 * time.Second, firstID: 780_000, history: 30 * 24 * time.Hour}

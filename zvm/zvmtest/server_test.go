@@ -311,7 +311,7 @@ func TestManyServersAndClientsAtOnce(t *testing.T) {
 	for range 100 {
 		wg.Go(func() {
 			s := zvmtest.Start(t, zvmtest.WithProfile(zvmtest.Quick))
-			vpg := s.AddVPG("web", zvmtest.VPGConfig{})
+			vpg := s.AddVPG("web", zvmtest.VPGConfig{JournalAge: time.Minute})
 			vm := s.AddVM("web01", vpg)
 			c := login(t, s)
 			var calls sync.WaitGroup
