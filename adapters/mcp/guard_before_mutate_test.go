@@ -17,7 +17,7 @@ func TestGuardReturnsTheRecordOfAProvenGuard(t *testing.T) {
 	t.Parallel()
 	inBothEras(t, func(t *testing.T, era string) {
 		w := newWorld(t)
-		record := call[rewind.GuardRecord](t, w.client(t, era), guardTool, args{"vm": "web01", "action": "upgrade nginx"})
+		record := call[rewind.GuardRecord](t, w.connect(t, era), guardTool, args{"vm": "web01", "action": "upgrade nginx"})
 
 		if record.Proof != rewind.ProofTaskAndJournal || len(record.Checkpoints) != 1 || record.Action != "upgrade nginx" {
 			t.Errorf("record = %+v", record)
@@ -34,7 +34,7 @@ func TestGuardReturnsTheRecordOfAProvenGuard(t *testing.T) {
 func TestGuardNamesTheConfiguredAgent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	record := call[rewind.GuardRecord](t, w.client(t, eras[0], mcpadapter.WithAgent("night-shift")), guardTool,
+	record := call[rewind.GuardRecord](t, w.connect(t, eras[0], mcpadapter.WithAgent("night-shift")), guardTool,
 		args{"vm": "web01", "action": "x"})
 	if record.Agent != "night-shift" {
 		t.Errorf("agent = %q", record.Agent)
@@ -46,7 +46,7 @@ func TestGuardCoversSeveralVMsWithOneChange(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
 		w := newWorld(t)
 		w.zvm.AddVM("db01", w.zvm.AddVPG("db", zvmtest.VPGConfig{}))
-		record := call[rewind.GuardRecord](t, w.client(t, era), guardTool, args{"vms": []string{"web01", "db01"}, "action": "x"})
+		record := call[rewind.GuardRecord](t, w.connect(t, era), guardTool, args{"vms": []string{"web01", "db01"}, "action": "x"})
 		if len(record.VMs) != 2 || len(record.Checkpoints) != 2 {
 			t.Errorf("record = %+v", record)
 		}
@@ -58,7 +58,7 @@ func TestGuardsMadeAtOnceShareOneToken(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
 		const calls = 64
 		w := newWorld(t)
-		client := w.client(t, era)
+		client := w.connect(t, era)
 		records := make([]rewind.GuardRecord, calls)
 		var g sync.WaitGroup
 		for i := range calls {
@@ -102,7 +102,7 @@ func TestGuardRefusals(t *testing.T) {
 	}
 	w := newWorld(t)
 	for _, era := range eras {
-		client := w.client(t, era)
+		client := w.connect(t, era)
 		for _, tt := range tests {
 			t.Run(era+"/"+tt.name, func(t *testing.T) {
 				if f := refusedCall(t, client, guardTool, tt.args); f.Code != tt.code {
@@ -121,7 +121,7 @@ func TestAmbiguousVMListsCandidatesToChooseFrom(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
 		w := newWorld(t)
 		w.zvm.AddVM("web01", w.zvm.AddVPG("web-copy", zvmtest.VPGConfig{}))
-		client := w.client(t, era)
+		client := w.connect(t, era)
 
 		f := refusedCall(t, client, guardTool, args{"vm": "web01", "action": "x"})
 		if f.Code != "ambiguous_vm" || len(f.Candidates) != 2 {

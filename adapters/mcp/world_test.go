@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/task"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
@@ -30,6 +33,8 @@ func inBothEras(t *testing.T, test func(t *testing.T, era string)) {
 
 // world is a simulated ZVM with one VM, and a session on it.
 type world struct {
+	t       *testing.T
+	client  *zvm.Client
 	zvm     *zvmtest.Server
 	vpg     *zvmtest.VPG
 	vm      *zvmtest.VM
@@ -45,11 +50,20 @@ func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w.session, err = rewind.NewSession(client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.client, w.t = client, t
+	w.session = w.newSession()
 	return w
+}
+
+// newSession returns a session that looks often, as everything in the simulator is quick.
+func (w *world) newSession(opts ...rewind.Option) *rewind.Session {
+	w.t.Helper()
+	quick := rewind.WithSchedule(task.Schedule{Min: time.Millisecond, Max: 20 * time.Millisecond})
+	session, err := rewind.NewSession(w.client, append([]rewind.Option{quick}, opts...)...)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return session
 }
 
 func (w *world) server(t *testing.T, opts ...mcpadapter.Option) *mcp.Server {
@@ -77,7 +91,7 @@ func connect(t *testing.T, server *mcp.Server, era string, opts *mcp.ClientOptio
 	return session
 }
 
-func (w *world) client(t *testing.T, era string, opts ...mcpadapter.Option) *mcp.ClientSession {
+func (w *world) connect(t *testing.T, era string, opts ...mcpadapter.Option) *mcp.ClientSession {
 	t.Helper()
 	return connect(t, w.server(t, opts...), era, nil)
 }
@@ -127,7 +141,29 @@ func callAny(ctx context.Context, t *testing.T, c *mcp.ClientSession, tool strin
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}
+	requireSchema(t, c, tool, result)
 	return result
+}
+
+// requireSchema fails the test when an answer, a refusal too, is not as its tool's output schema says.
+func requireSchema(t *testing.T, c *mcp.ClientSession, name string, result *mcp.CallToolResult) {
+	t.Helper()
+	for _, tool := range list(t, c) {
+		if tool.Name != name {
+			continue
+		}
+		var schema jsonschema.Schema
+		if err := json.Unmarshal(indented(t, tool.OutputSchema), &schema); err != nil {
+			t.Fatal(err)
+		}
+		resolved, err := schema.Resolve(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := resolved.Validate(result.StructuredContent); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }
 
 func structured[T any](t *testing.T, result *mcp.CallToolResult) T {
