@@ -62,6 +62,21 @@ func TestLinksAreResolved(t *testing.T) {
 	}
 }
 
+// download reads a whole download.
+func download(t *testing.T, c *Client, link string) (string, error) {
+	t.Helper()
+	resp, err := c.open(t.Context(), call{op: "Download"}, link)
+	if err != nil {
+		return "", err
+	}
+	defer closeBody(resp.Body)
+	if resp.Request != nil {
+		t.Error("the answer carries the request with token and link")
+	}
+	body, err := io.ReadAll(resp.Body)
+	return string(body), err
+}
+
 func TestDownloadCarriesTheTokenAndHidesTheLink(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -82,44 +97,34 @@ func TestDownloadCarriesTheTokenAndHidesTheLink(t *testing.T) {
 	}
 	c := s.client(t, WithLogger(logger), WithRetry(RetryPolicy{}))
 	for range 2 {
-		_, err := c.open(t.Context(), call{op: "Download"}, link)
+		_, err := download(t, c, link)
 		e := asError(t, err)
 		if e.Path != downloadPath {
 			t.Errorf("path is %q", e.Path)
 		}
 		wantNoMarker(t, "the error", err.Error()+e.Message+string(e.Body))
 	}
-	resp, err := c.open(t.Context(), call{op: "Download"}, link)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer closeBody(resp.Body)
-	if body, err := io.ReadAll(resp.Body); string(body) != "file" || err != nil {
+	if body, err := download(t, c, link); body != "file" || err != nil {
 		t.Errorf("got %q, %v", body, err)
-	}
-	if resp.Request != nil {
-		t.Error("the answer carries the request with token and link")
 	}
 	wantNoMarker(t, "the log", out.String())
 }
 
 func TestPageInsteadOfAFile(t *testing.T) {
 	t.Parallel()
-	page := func(header ...string) func(*http.Request) (*http.Response, error) {
+	page := func(header ...string) responder {
 		return func(req *http.Request) (*http.Response, error) {
 			return reply(req, 200, "<html>Sign in</html>", append(header, "Content-Type", "text/html")...), nil
 		}
 	}
 	s := &script{api: page()}
-	if _, err := s.client(t).open(t.Context(), call{op: "Download"}, "/x"); !errors.Is(err, errMarkup) {
+	if _, err := download(t, s.client(t), "/x"); !errors.Is(err, errMarkup) {
 		t.Errorf("a login page: %v", err)
 	}
 	s = &script{api: page("Content-Disposition", `attachment; filename="index.html"`)}
-	resp, err := s.client(t).open(t.Context(), call{op: "Download"}, "/x")
-	if err != nil {
-		t.Fatalf("an HTML file: %v", err)
+	if _, err := download(t, s.client(t), "/x"); err != nil {
+		t.Errorf("an HTML file: %v", err)
 	}
-	closeBody(resp.Body)
 }
 
 func TestDownloadObeysItsContext(t *testing.T) {

@@ -40,7 +40,7 @@ func TestErrorMatchesSentinels(t *testing.T) {
 		for _, sentinel := range all {
 			want := false
 			for _, w := range tc.want {
-				want = want || w == sentinel
+				want = want || errors.Is(w, sentinel)
 			}
 			if got := errors.Is(fmt.Errorf("wrapped: %w", &tc.err), sentinel); got != want {
 				t.Errorf("%s: errors.Is(%v) is %v", name, sentinel, got)
@@ -98,7 +98,7 @@ func TestErrorIsOnePrintableLine(t *testing.T) {
 func TestErrorsOfAnswersKeepTheirCause(t *testing.T) {
 	t.Parallel()
 	inner := &Error{Op: "Inner", Status: 404}
-	if got := answerError(getCall(), inner); got != error(inner) {
+	if got := asError(t, answerError(getCall(), inner)); got != inner {
 		t.Errorf("an *Error was wrapped in another: %v", got)
 	}
 	cause := errors.New("no id")

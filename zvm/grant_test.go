@@ -1,7 +1,6 @@
 package zvm
 
 import (
-	"context"
 	"encoding/base64"
 	"errors"
 	"net/http"
@@ -18,7 +17,7 @@ import (
 const invalidGrant = `{"error":"invalid_grant","error_description":"Invalid user credentials"}`
 
 // loginAs answers by grant type and counts nothing: the script does.
-func loginAs(byGrant map[string]func(*http.Request) (*http.Response, error)) func(*http.Request) (*http.Response, error) {
+func loginAs(byGrant map[string]responder) responder {
 	return func(req *http.Request) (*http.Response, error) {
 		if err := req.ParseForm(); err != nil {
 			return nil, err
@@ -191,12 +190,12 @@ func TestWallClockOfTokenIsNotJudged(t *testing.T) {
 }
 
 // refreshing issues tokens of 60 s with refresh tokens; a refresh is answered by onRefresh.
-func refreshing(onRefresh, onPassword func(*http.Request) (*http.Response, error)) *script {
+func refreshing(onRefresh, onPassword responder) *script {
 	if onPassword == nil {
 		onPassword = replies(`{"access_token":"MARKER-full","expires_in":60,"refresh_token":"MARKER-refresh","refresh_expires_in":0}`, 200)
 	}
 	return &script{
-		login: loginAs(map[string]func(*http.Request) (*http.Response, error){"password": onPassword, "refresh_token": onRefresh}),
+		login: loginAs(map[string]responder{"password": onPassword, "refresh_token": onRefresh}),
 		api:   replies(`{}`, 200),
 	}
 }
@@ -214,7 +213,7 @@ func TestRefreshTokenIsUsedWhileItWorks(t *testing.T) {
 	t.Parallel()
 	renewed := `{"access_token":"MARKER-new","expires_in":60,"refresh_token":"MARKER-refresh-2"}`
 	for name, tc := range map[string]struct {
-		refresh func(*http.Request) (*http.Response, error)
+		refresh responder
 		want    []string
 	}{
 		"works":                  {replies(renewed, 200), []string{"password", "refresh_token", "refresh_token"}},
@@ -339,7 +338,7 @@ func TestRefusedConcurrentLoginIsTriedOnceMore(t *testing.T) {
 	busy := `{"error":"invalid_grant","error_description":"Account temporarily disabled"}`
 	ok := func(req *http.Request) (*http.Response, error) { return reply(req, 200, tokenAnswer(1)), nil }
 	for name, tc := range map[string]struct {
-		second func(*http.Request) (*http.Response, error)
+		second responder
 		fails  bool
 	}{
 		"then accepted": {ok, false},
@@ -366,134 +365,5 @@ func TestRefusedConcurrentLoginIsTriedOnceMore(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// memoryCache is a TokenCache in memory.
-type memoryCache struct {
-	mu      sync.Mutex
-	entries map[string]SavedToken
-	lockErr error
-}
-
-type memoryEntry struct {
-	cache *memoryCache
-	key   string
-}
-
-func (m *memoryCache) Lock(_ context.Context, key string) (TokenEntry, error) {
-	if m.lockErr != nil {
-		return nil, m.lockErr
-	}
-	m.mu.Lock()
-	if m.entries == nil {
-		m.entries = map[string]SavedToken{}
-	}
-	return memoryEntry{m, key}, nil
-}
-
-func (e memoryEntry) Load() (SavedToken, error) { return e.cache.entries[e.key], nil }
-
-func (e memoryEntry) Store(t SavedToken) error { e.cache.entries[e.key] = t; return nil }
-
-func (e memoryEntry) Unlock() error { e.cache.mu.Unlock(); return nil }
-
-func TestTokenCacheServesManyClientsWithOneLogin(t *testing.T) {
-	t.Parallel()
-	cache := &memoryCache{}
-	s := &script{api: replies(`{}`, 200)}
-	var wg sync.WaitGroup
-	for range 20 {
-		c := s.client(t, WithTokenCache(cache))
-		wg.Go(func() {
-			if err := c.read(t.Context(), getCall(), &struct{}{}); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if n := len(s.logins()); n != 1 {
-		t.Errorf("%d logins, want 1", n)
-	}
-	for key := range cache.entries {
-		if len(key) != 64 || strings.Contains(key, testUser) {
-			t.Errorf("the key is %q", key)
-		}
-	}
-}
-
-func TestRejectedTokenIsNotTakenFromTheCacheAgain(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		cache := &memoryCache{}
-		s := &script{api: func(req *http.Request) (*http.Response, error) {
-			if req.Header.Get("Authorization") == "Bearer "+tokenNumber(1) {
-				return reply(req, 401, ``), nil
-			}
-			return reply(req, 200, `{}`), nil
-		}}
-		for range 3 {
-			if err := s.client(t, WithTokenCache(cache)).read(t.Context(), getCall(), &struct{}{}); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if n := len(s.logins()); n != 2 {
-			t.Errorf("%d logins, want 2", n)
-		}
-	})
-}
-
-func TestRefreshTokenIsSharedThroughTheCache(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		cache := &memoryCache{}
-		s := refreshing(replies(`{"access_token":"MARKER-new","expires_in":60,"refresh_token":"MARKER-r2"}`, 200), nil)
-		for range 3 {
-			if err := s.client(t, WithTokenCache(cache)).read(t.Context(), getCall(), &struct{}{}); err != nil {
-				t.Fatal(err)
-			}
-			_ = sleep(t.Context(), time.Minute)
-		}
-		if diff := cmp.Diff([]string{"password", "refresh_token", "refresh_token"}, grantTypes(t, s)); diff != "" {
-			t.Errorf("grants mismatch (-want +got):\n%s", diff)
-		}
-	})
-}
-
-func TestBrokenCacheDoesNotPreventTheLogin(t *testing.T) {
-	t.Parallel()
-	s := &script{api: replies(`{}`, 200)}
-	c := s.client(t, WithTokenCache(&memoryCache{lockErr: errors.New("read-only file system")}))
-	if err := c.read(t.Context(), getCall(), &struct{}{}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func TestCacheKeysDiffer(t *testing.T) {
-	t.Parallel()
-	cache := &memoryCache{}
-	s := &script{api: replies(`{}`, 200)}
-	for _, tc := range []struct {
-		base string
-		cred Credentials
-		opt  Option
-	}{
-		{"https://a.example.com", Password("u", testPassword), WithRealm("zerto")},
-		{"https://b.example.com", Password("u", testPassword), WithRealm("zerto")},
-		{"https://a.example.com", Password("v", testPassword), WithRealm("zerto")},
-		{"https://a.example.com", Password("u", testPassword), WithRealm("other")},
-		{"https://a.example.com", Password("u", testPassword), WithClientID("other")},
-		{"https://a.example.com", ClientCredentials("u", testPassword), WithRealm("zerto")},
-	} {
-		c, err := New(tc.base, tc.cred, WithTransport(s), WithTokenCache(cache), tc.opt)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := c.read(t.Context(), getCall(), &struct{}{}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if len(cache.entries) != 6 {
-		t.Errorf("%d entries, want 6", len(cache.entries))
 	}
 }

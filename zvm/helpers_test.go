@@ -90,10 +90,13 @@ func closeIdle(c *Client) {
 	}
 }
 
+// responder answers one request.
+type responder func(*http.Request) (*http.Response, error)
+
 // script is a transport without a network, for tests about time and about exact bytes. It logs in by itself unless login is set.
 type script struct {
-	login func(*http.Request) (*http.Response, error)
-	api   func(*http.Request) (*http.Response, error)
+	login responder
+	api   responder
 
 	mu       sync.Mutex
 	requests []recorded
@@ -164,7 +167,7 @@ func reply(req *http.Request, status int, body string, header ...string) *http.R
 }
 
 // replies answers with each status in turn and with the last one for ever.
-func replies(body string, statuses ...int) func(*http.Request) (*http.Response, error) {
+func replies(body string, statuses ...int) responder {
 	var n atomic.Int64
 	return func(req *http.Request) (*http.Response, error) {
 		i := min(int(n.Add(1)), len(statuses)) - 1
