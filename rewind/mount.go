@@ -123,25 +123,21 @@ func (s *Session) reconcileMount(ctx context.Context, target zvm.FLRTarget, befo
 	return opened[0], nil
 }
 
-// unmount closes a session and waits until the server no longer lists it. Closing twice is harmless, so a failure is
-// tried again until the limit.
+// unmount closes a session and waits until the server no longer lists it. Closing is tried again until the limit, but a
+// close whose answer was lost is first looked for: it is sent again only when the session is seen to stay.
 func (s *Session) unmount(ctx context.Context, m mounted) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Unmount,
 		fmt.Errorf("not closed within %v", s.limits.Unmount))
 	defer cancel()
-	accepted := false
-	err := task.Poll(ctx, func(ctx context.Context) (gone bool, err error) {
-		if !accepted {
-			_, err := s.zvm.UnmountFLR(ctx, m.session)
-			switch {
-			case err == nil:
-				accepted = true
-			case !errors.Is(err, zvm.ErrNotFound) && !errors.Is(err, zvm.ErrOutcomeUnknown) && !temporary(err):
-				return false, err
-			}
+	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
+		_, err := s.zvm.UnmountFLR(ctx, m.session)
+		switch {
+		case err == nil:
+			return true, s.waitGone(ctx, m.session, s.limits.Unmount)
+		case errors.Is(err, zvm.ErrNotFound), errors.Is(err, zvm.ErrOutcomeUnknown):
+			return s.waitGone(ctx, m.session, s.limits.Unmount/3) == nil, nil
 		}
-		gone, err = s.gone(ctx, m.session)
-		return gone, err
+		return false, err
 	}, task.WithSchedule(s.schedule), task.WithNotFoundGrace(0))
 	if err != nil {
 		return &LeftOpenError{
@@ -152,17 +148,13 @@ func (s *Session) unmount(ctx context.Context, m mounted) error {
 	return nil
 }
 
-// gone reports whether the server lists the session no more. The list decides: servers differ in what they answer for a
-// single session that is gone.
-func (s *Session) gone(ctx context.Context, id zvm.SessionID) (bool, error) {
-	all, err := s.zvm.ListFLRSessions(ctx, "")
-	if err != nil {
-		return false, err
-	}
-	return !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return f.ID == id }), nil
-}
-
-func temporary(err error) bool {
-	var e interface{ Temporary() bool }
-	return errors.As(err, &e) && e.Temporary()
+// waitGone waits until the list of sessions no longer holds one. The list decides: servers differ in what they answer
+// for a single session that is gone.
+func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return task.Poll(ctx, func(ctx context.Context) (bool, error) {
+		all, err := s.zvm.ListFLRSessions(ctx, "")
+		return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return f.ID == id }), err
+	}, task.WithSchedule(s.schedule))
 }

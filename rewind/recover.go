@@ -16,10 +16,18 @@ import (
 // RecoverOption narrows what [Session.Recover] and [Session.Browse] look at.
 type RecoverOption func(*recoverOptions)
 
-type recoverOptions struct{ vm string }
+type recoverOptions struct{ vm, vpg string }
+
+// takes reports whether the options leave a checkpoint to choose from.
+func (o recoverOptions) takes(c TaggedCheckpoint) bool {
+	return o.vpg == "" || string(c.VPGID) == o.vpg || c.VPGName == o.vpg
+}
 
 // FromVM names the VM to look at, by name or id, when a guard covers several.
 func FromVM(vm string) RecoverOption { return func(o *recoverOptions) { o.vm = vm } }
+
+// InVPG names the VPG, by name or id, whose checkpoint is taken.
+func InVPG(vpg string) RecoverOption { return func(o *recoverOptions) { o.vpg = vpg } }
 
 // Recovery is the evidence of one file brought back.
 type Recovery struct {
@@ -175,7 +183,7 @@ func (s *Session) choosePin(ctx context.Context, g *Guard, opts []RecoverOption)
 	var elsewhere []string
 	for _, c := range g.record.Checkpoints {
 		switch {
-		case !slices.Contains(g.members[c.VPGID], vm):
+		case !slices.Contains(g.members[c.VPGID], vm), !o.takes(c):
 		case c.Local:
 			_, err := s.readPin(ctx, c)
 			return c, vm, err

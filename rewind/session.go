@@ -42,6 +42,8 @@ type Limits struct {
 	Mount time.Duration
 	// Unmount is how long closing a session may take, which happens on a context of its own: 1 min.
 	Unmount time.Duration
+	// Abandon is how long a failover test whose caller has left is followed until it is stopped: 10 min.
+	Abandon time.Duration
 }
 
 func (l Limits) withDefaults() Limits {
@@ -53,6 +55,7 @@ func (l Limits) withDefaults() Limits {
 		{&l.Reconcile, time.Minute},
 		{&l.Mount, 10 * time.Minute},
 		{&l.Unmount, time.Minute},
+		{&l.Abandon, 10 * time.Minute},
 	} {
 		if *d.limit == 0 {
 			*d.limit = d.value

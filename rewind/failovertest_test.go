@@ -1,0 +1,96 @@
+package rewind_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+func TestAFailoverTestRunsTheGuardedVMsFromTheGuardedCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithTestTime(10*time.Millisecond))
+	w.sim.AddVM("neighbour", w.local)
+	g := w.guard(t, "web01")
+	w.guard(t, "web01") // a later checkpoint must not be the one that is tested
+	running, err := w.StartTest(t.Context(), g)
+	must(t, err)
+	tests := w.sim.LiveTests()
+	if len(tests) != 1 || tests[0].CheckpointID != string(running.CheckpointID) || len(tests[0].VMIDs) != 1 || tests[0].VMIDs[0] != w.web.ID() {
+		t.Errorf("the server runs %+v, want %s alone from %s", tests, w.web.ID(), running.CheckpointID)
+	}
+	if _, err := w.StartTest(t.Context(), g); !errors.Is(err, rewind.ErrTestRunning) {
+		t.Errorf("a second test gives %v, want ErrTestRunning", err)
+	}
+	must(t, running.Stop(t.Context(), rewind.TestPassed, "nginx answers"))
+	if left := w.sim.LiveTests(); len(left) != 0 {
+		t.Errorf("left running: %+v", left)
+	}
+	stopped := w.sim.Tests()
+	if got := stopped[len(stopped)-1].Summary; !strings.Contains(got, g.ChangeID()) || !strings.Contains(got, "nginx answers") {
+		t.Errorf("summary %q does not carry the change and the words", got)
+	}
+	again, err := w.Reprove(t.Context(), g.Record())
+	if err != nil || again.ChangeID() != g.ChangeID() {
+		t.Errorf("a tested checkpoint is not found again: %v", err)
+	}
+}
+
+func TestLaw5_ATestWhoseCallerLeftIsStopped(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithTestTime(100*time.Millisecond))
+	ctx, cancel := context.WithCancel(t.Context())
+	_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
+		if e.Stage == rewind.StageTask && e.Task.Type == "FailOverTest" {
+			cancel()
+		}
+	}))
+	g, err := s.Protect(t.Context(), "web01", rewind.Change{})
+	must(t, err)
+	if _, err := s.StartTest(ctx, g); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it cancelled", err)
+	}
+	if left := w.sim.LiveTests(); len(left) != 0 {
+		t.Errorf("left running: %+v", left)
+	}
+}
+
+func TestACloneIsMadeFromTheGuardedCheckpoint(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithCloneTime(10*time.Millisecond))
+	w.sim.AddVM("neighbour", w.local)
+	g := w.guard(t, "web01")
+	w.guard(t, "web01")
+	cloned, err := w.Clone(t.Context(), g, rewind.InVPG("web-dr"))
+	must(t, err)
+	clones := w.sim.Clones()
+	if len(clones) != 1 || clones[0].CheckpointID != string(cloned.CheckpointID) || len(clones[0].VMs) != 1 {
+		t.Errorf("the server made %+v, want one VM from %s", clones, cloned.CheckpointID)
+	}
+	if cloned.VPGName != "web-dr" || cloned.RecoverySite != "DR" {
+		t.Errorf("cloned %+v", cloned)
+	}
+}
+
+func TestLaw5_ACloneWhoseCallerLeftIsAborted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithCloneTime(time.Hour))
+	ctx, cancel := context.WithCancel(t.Context())
+	_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
+		if e.Stage == rewind.StageTask && e.Task.Type == "Clone" {
+			cancel()
+		}
+	}))
+	g, err := s.Protect(t.Context(), "web01", rewind.Change{})
+	must(t, err)
+	if _, err := s.Clone(ctx, g); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want it cancelled", err)
+	}
+	if n := w.sim.Count("POST", "/v1/vpgs/*/CloneAbort"); n != 1 || len(w.sim.Clones()) != 0 {
+		t.Errorf("%d aborts sent, clones %+v", n, w.sim.Clones())
+	}
+}
