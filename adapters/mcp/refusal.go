@@ -136,7 +136,8 @@ func (t *toolset) explainPartial(partial *rewind.PartialGuardError, e *refusalEr
 	}
 	e.Message = fmt.Sprintf("The change is not guarded: of its VPGs, %d have a tagged checkpoint and %d have none that is proven.",
 		len(partial.Tagged), len(partial.Failed))
-	e.NextStep = fmt.Sprintf("Do not make the change. Call %s again with this changeId: tagged checkpoints that stand are "+
+	e.NotDone = "The change is not guarded. Do not make it."
+	e.NextStep = fmt.Sprintf("Call %s again with this changeId: tagged checkpoints that stand are "+
 		"used and not inserted again.", t.name(guardName))
 	switch {
 	case errors.Is(partial, context.Canceled), errors.Is(partial, context.DeadlineExceeded):

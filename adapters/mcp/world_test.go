@@ -149,7 +149,7 @@ func callAny(ctx context.Context, t *testing.T, c *mcp.ClientSession, tool strin
 func requireSchema(t *testing.T, c *mcp.ClientSession, name string, result *mcp.CallToolResult) {
 	t.Helper()
 	for _, tool := range list(t, c) {
-		if tool.Name != name {
+		if tool.Name != name || tool.OutputSchema == nil {
 			continue
 		}
 		var schema jsonschema.Schema
