@@ -35,6 +35,7 @@ type config struct {
 	checkpointInterval time.Duration
 	users              map[string]account
 	clients            map[string]account
+	keycloak           *keycloak // nil: the server issues tokens itself
 	switches           map[Switch]bool
 	hostile            bool
 }

@@ -93,7 +93,7 @@ func New(opts ...Option) (*Server, error) {
 	}
 	s := &Server{
 		cfg:           cfg,
-		routes:        routes(),
+		routes:        cfg.routes(),
 		tls:           id,
 		listener:      cfg.listener,
 		url:           "https://" + cfg.listener.Addr().String() + cfg.prefix,
