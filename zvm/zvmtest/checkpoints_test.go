@@ -433,3 +433,34 @@ func TestInsertTimesAreAskedPerInsert(t *testing.T) {
 		}
 	}
 }
+
+func TestAutomaticCheckpointsOfAConfiguration(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name string
+		opts []zvmtest.Option
+		cfg  zvmtest.VPGConfig
+		want int // at the start
+		more int // a minute later
+	}{
+		{"default", nil, zvmtest.VPGConfig{}, 720, 732},
+		{"empty journal", nil, zvmtest.VPGConfig{JournalAge: -1}, 0, 12},
+		{"none", nil, zvmtest.VPGConfig{CheckpointInterval: -1}, 0, 0},
+		{"none on the server", []zvmtest.Option{zvmtest.WithCheckpointInterval(-1)}, zvmtest.VPGConfig{}, 0, 0},
+		{"interval of the server", []zvmtest.Option{zvmtest.WithCheckpointInterval(20 * time.Second)}, zvmtest.VPGConfig{JournalAge: -1}, 0, 3},
+		{"interval of the VPG", nil, zvmtest.VPGConfig{CheckpointInterval: 30 * time.Second, JournalAge: -1}, 0, 2},
+		{"not protecting from the start", nil, zvmtest.VPGConfig{SubStatus: 4, JournalAge: time.Minute}, 12, 12},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, tc.opts...)
+			vpg := s.AddVPG("web", tc.cfg)
+			count := func() int { return len(vpg.Checkpoints(time.Time{}, time.Time{})) }
+			first := count()
+			s.Advance(time.Minute)
+			if got := count(); first != tc.want || got != tc.more {
+				t.Errorf("checkpoints = %d, then %d, want %d and %d", first, got, tc.want, tc.more)
+			}
+		})
+	}
+}

@@ -2,7 +2,6 @@ package zvmtest_test
 
 import (
 	"bytes"
-	"crypto/tls"
 	"encoding/json"
 	"io"
 	"net/http"
@@ -46,14 +45,9 @@ func (a answer) text(t *testing.T) string {
 
 func newClient(t *testing.T, s *zvmtest.Server) *client {
 	t.Helper()
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: s.CertPool(), MinVersion: tls.VersionTLS12}}
-	t.Cleanup(transport.CloseIdleConnections)
-	return &client{t: t, s: s, http: &http.Client{
-		Transport: transport,
-		CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse
-		},
-	}}
+	plain := *s.Client()
+	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &client{t: t, s: s, http: &plain}
 }
 
 // login is newClient with the token of the server's first user.

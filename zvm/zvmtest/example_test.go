@@ -1,7 +1,7 @@
 package zvmtest_test
 
 import (
-	"crypto/tls"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -28,35 +28,23 @@ func Example() {
 		return
 	}
 
-	api := &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: s.CertPool(), MinVersion: tls.VersionTLS12},
-	}}
-	answer, err := api.PostForm(s.URL()+"/auth/realms/zerto/protocol/openid-connect/token", url.Values{
+	login, err := post(s, "/auth/realms/zerto/protocol/openid-connect/token", "", "application/x-www-form-urlencoded", url.Values{
 		"grant_type": {"password"}, "client_id": {"zerto-client"}, "scope": {"openid"},
 		"username": {s.Username()}, "password": {s.Password()},
-	})
+	}.Encode())
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer answer.Body.Close()
+	defer login.Body.Close()
 	var token struct {
 		AccessToken string `json:"access_token"`
 	}
-	if err := json.NewDecoder(answer.Body).Decode(&token); err != nil {
+	if err := json.NewDecoder(login.Body).Decode(&token); err != nil {
 		fmt.Println(err)
 		return
 	}
-
-	insert, err := http.NewRequest(http.MethodPost, s.URL()+"/v1/vpgs/"+vpg.ID()+"/checkpoints",
-		strings.NewReader(`{"checkpointName":"before the upgrade"}`))
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	insert.Header.Set("Authorization", "Bearer "+token.AccessToken)
-	insert.Header.Set("Content-Type", "application/json")
-	queued, err := api.Do(insert)
+	queued, err := post(s, "/v1/vpgs/"+vpg.ID()+"/checkpoints", token.AccessToken, "application/json", `{"checkpointName":"before the upgrade"}`)
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -73,6 +61,18 @@ func Example() {
 	// 200 means queued: 0 tags
 	// 10:00:03 before the upgrade
 	// []
+}
+
+func post(s *zvmtest.Server, path, token, contentType, body string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(context.Background(), http.MethodPost, s.URL()+path, strings.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", contentType)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
+	return s.Client().Do(req)
 }
 
 // Faults are scripted per method and path, and act exactly as often as told.

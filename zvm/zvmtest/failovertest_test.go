@@ -28,15 +28,15 @@ func tagged(t *testing.T, opts ...zvmtest.Option) (*client, *zvmtest.VPG, []*zvm
 func (c *client) stage(vpg *zvmtest.VPG) string {
 	c.t.Helper()
 	var got struct {
-		ActiveProcessesApi struct {
-			RunningFailOverTestApi *struct{ Stage string }
-		}
+		ActiveProcesses struct {
+			Test *struct{ Stage string } `json:"RunningFailOverTestApi"`
+		} `json:"ActiveProcessesApi"`
 	}
 	c.get("/v1/vpgs/"+vpg.ID()).into(c.t, &got)
-	if got.ActiveProcessesApi.RunningFailOverTestApi == nil {
+	if got.ActiveProcesses.Test == nil {
 		return ""
 	}
-	return got.ActiveProcessesApi.RunningFailOverTestApi.Stage
+	return got.ActiveProcesses.Test.Stage
 }
 
 func TestFailoverTestFromStartToStop(t *testing.T) {

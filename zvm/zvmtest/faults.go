@@ -181,9 +181,9 @@ func (s *Server) takeFault(c *call) faultPlan {
 }
 
 // serveFaulty answers a request as the scripted fault wants, or truly.
-func (s *Server) serveFaulty(w http.ResponseWriter, c *call) {
+func (s *Server) serveFaulty(ctx context.Context, w http.ResponseWriter, c *call) {
 	plan := s.takeFault(c)
-	if !s.pause(c.request.Context(), plan.delay) {
+	if !s.pause(ctx, plan.delay) {
 		cut(w)
 		return
 	}
@@ -211,7 +211,7 @@ func (s *Server) serveFaulty(w http.ResponseWriter, c *call) {
 		cut(w)
 	case faultHang:
 		select {
-		case <-c.request.Context().Done():
+		case <-ctx.Done():
 		case <-s.stopped:
 		}
 		cut(w)

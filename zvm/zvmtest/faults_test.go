@@ -229,7 +229,7 @@ func TestMaxInFlightCountsOverlaps(t *testing.T) {
 	c.get("/v1/vpgs")
 	cancel()
 	wg.Wait()
-	if got := []int{s.MaxInFlight("GET", "/v1/vms"), s.MaxInFlight("", "/v1/vpgs"), s.MaxInFlight("", "/v1/*")}; !slices.Equal(got, []int{3, 1, 4}) {
+	if got := []int{s.MaxInFlight("GET", "/v1/vms"), s.MaxInFlight("", "/v1/vpgs"), s.MaxInFlight("", "/v1/**")}; !slices.Equal(got, []int{3, 1, 4}) {
 		t.Errorf("greatest overlaps = %v, want 3, 1 and 4", got)
 	}
 }

@@ -73,18 +73,22 @@ func (s *Server) mountRefusal(vm *VM, vpg *VPG) string {
 // time (zvm-wire 6.2).
 func handleMount(s *Server, c *call) reply {
 	var body struct {
-		Jflr *struct{ VpgIdentifier, VmIdentifier, CheckpointIdentifier string }
+		Jflr *struct {
+			VpgIdentifier        string
+			VMIdentifier         string `json:"VmIdentifier"`
+			CheckpointIdentifier string
+		}
 		Bflr *struct{}
 	}
 	if err := c.decode(&body); err != nil || body.Jflr == nil || body.Bflr != nil {
 		return fail(http.StatusBadRequest, "the body needs jflr alone; the simulator has no repositories")
 	}
-	vpg, vm := s.findVPG(body.Jflr.VpgIdentifier), s.findVM(body.Jflr.VmIdentifier)
+	vpg, vm := s.findVPG(body.Jflr.VpgIdentifier), s.findVM(body.Jflr.VMIdentifier)
 	if vpg == nil {
 		return s.unknownID("VPG", body.Jflr.VpgIdentifier)
 	}
 	if vm == nil || !slices.Contains(vm.vpgs, vpg) {
-		return s.unknownID("VM", body.Jflr.VmIdentifier)
+		return s.unknownID("VM", body.Jflr.VMIdentifier)
 	}
 	if refusal := s.mountRefusal(vm, vpg); refusal != "" {
 		return fail(http.StatusInternalServerError, refusal)

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -375,5 +377,34 @@ func TestBrowseBaseNames(t *testing.T) {
 	parent, items := m.browse(`{"path":"Volume1-Ext4/data"}`)
 	if diff := cmp.Diff([]string{"File x 0"}, items); diff != "" || parent != "Volume1-Ext4/data" {
 		t.Errorf("items of %q (-want +got):\n%s", parent, diff)
+	}
+}
+
+func TestInsertCapturesAHostDirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(content string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "app.conf"), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("before")
+	s := start(t)
+	vpg := s.AddVPG("web", quiet())
+	vm := s.AddVM("web01", vpg)
+	if err := vm.Guest().MountDir("/etc/app", dir); err != nil {
+		t.Fatal(err)
+	}
+	c := login(t, s)
+	s.Advance(time.Second)
+	write("at the tag")
+	c.insert(vpg, "mark")
+	s.Advance(3 * time.Second)
+	write("after")
+	m := mounted{c, vpg, vm, c.mount(vpg, vm, vpg.TaggedCheckpoints()[0].ID).text(t)}
+	s.Advance(3 * time.Second)
+	if got := m.get(m.download(`"Volume1-Ext4/etc/app/app.conf"`).text(t)).body; got != "at the tag" {
+		t.Errorf("download = %q", got)
 	}
 }

@@ -36,7 +36,7 @@ type wireVM struct {
 func (c *client) vms(query string) []wireVM {
 	c.t.Helper()
 	var list []wireVM
-	c.get("/v1/vms" + query).into(c.t, &list)
+	c.get("/v1/vms"+query).into(c.t, &list)
 	return list
 }
 

@@ -84,9 +84,13 @@ func redactBody(c *call) string {
 }
 
 // matchPattern compares a decoded path with a pattern in which * stands for
-// one segment. Case does not matter, as it does not to the server's routes.
+// one segment, and ** at the end for any number of them. Case does not
+// matter, as it does not to the server's routes.
 func matchPattern(pattern, path string) bool {
 	want, got := strings.Split(pattern, "/"), strings.Split(path, "/")
+	if last := len(want) - 1; want[last] == "**" && len(got) >= last {
+		want, got = want[:last], got[:last]
+	}
 	if len(want) != len(got) {
 		return false
 	}
@@ -124,8 +128,9 @@ func (s *Server) Requests() []Request {
 }
 
 // Count counts the requests of a method ("" for any) whose path matches a
-// pattern such as "/v1/vpgs/*/checkpoints". * is one segment; the path prefix
-// does not belong to the pattern.
+// pattern such as "/v1/vpgs/*/checkpoints" or "/v1/**". * is one segment, **
+// at the end any number of them; the path prefix does not belong to the
+// pattern.
 func (s *Server) Count(method, pattern string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()

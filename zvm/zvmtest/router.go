@@ -33,6 +33,7 @@ type route struct {
 	access  access
 	handle  handler
 	prepare func(s *Server, c *call) // work before the mutex is taken
+	want    []string                 // the pattern's segments
 }
 
 // call is one request on its way through a handler.
@@ -89,7 +90,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.log.end(c.entry, status.status)
 		s.leave()
 	}()
-	s.serveFaulty(status, c)
+	s.serveFaulty(r.Context(), status, c)
 }
 
 func (s *Server) newCall(w http.ResponseWriter, r *http.Request) *call {
@@ -197,12 +198,11 @@ func splitPath(escaped string) ([]string, error) {
 }
 
 func (rt *route) params(segments []string) (map[string]string, bool) {
-	want := strings.Split(strings.TrimPrefix(rt.pattern, "/"), "/")
-	if len(want) != len(segments) {
+	if len(rt.want) != len(segments) {
 		return nil, false
 	}
 	params := map[string]string{}
-	for i, segment := range want {
+	for i, segment := range rt.want {
 		switch name, variable := strings.CutPrefix(segment, "{"); {
 		case variable && segments[i] != "":
 			params[strings.TrimSuffix(name, "}")] = segments[i]

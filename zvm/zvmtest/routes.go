@@ -1,5 +1,7 @@
 package zvmtest
 
+import "strings"
+
 // routes is the support table: the operations that the server knows.
 func routes() []route {
 	get := func(pattern string, h handler) route {
@@ -16,7 +18,7 @@ func routes() []route {
 	}
 	insert := post("/v1/vpgs/{id}/checkpoints", handleInsert)
 	insert.prepare = captureGuests
-	return []route{
+	table := []route{
 		{method: "POST", pattern: "/auth/realms/{realm}/protocol/openid-connect/token", access: public, handle: handleToken},
 		{method: "GET", pattern: "/auth/realms/{realm}/.well-known/openid-configuration", access: public, handle: handleDiscovery},
 		{method: "POST", pattern: "/v1/session/add", access: public, handle: handleLegacySession},
@@ -84,4 +86,8 @@ func routes() []route {
 		never("DELETE", "/v1/vpgSettings/{id}"),
 		never("POST", "/v1/ltr/restore/vm"),
 	}
+	for i := range table {
+		table[i].want = strings.Split(strings.TrimPrefix(table[i].pattern, "/"), "/")
+	}
+	return table
 }

@@ -32,6 +32,7 @@ type Server struct {
 	tls      *identity
 	listener net.Listener
 	http     *http.Server
+	client   *http.Client
 	url      string
 	stopped  chan struct{}
 	served   chan struct{}
@@ -48,6 +49,7 @@ type Server struct {
 	vms           []*VM
 	vpgs          []*VPG
 	tasks         []*task
+	taskByID      map[string]*task // by the id in lower case
 	pending       []*task
 	outcomes      []scriptedOutcome
 	inserts       int
@@ -104,7 +106,11 @@ func New(opts ...Option) (*Server, error) {
 		tokens:        map[string]*accessToken{},
 		refreshTokens: map[string]*session{},
 		links:         map[string]*link{},
+		taskByID:      map[string]*task{},
 	}
+	s.client = &http.Client{Transport: &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: s.CertPool(), MinVersion: tls.VersionTLS12},
+	}}
 	s.idle.L = &s.mu
 	s.local = s.newSite(cfg.siteName)
 	s.http = newHTTPServer(s)
@@ -160,6 +166,7 @@ func (s *Server) Close() {
 	close(s.stopped)
 	_ = s.http.Close()
 	<-s.served
+	s.client.CloseIdleConnections()
 	if foreign != nil {
 		_ = foreign.http.Close()
 		<-foreign.served
@@ -199,6 +206,10 @@ func (s *Server) CertPool() *x509.CertPool {
 	pool.AddCert(s.tls.authority)
 	return pool
 }
+
+// Client is a plain HTTP client that trusts the server's certificate. It knows
+// no token, and its connections end with the server.
+func (s *Server) Client() *http.Client { return s.client }
 
 // CAPEM is that authority in PEM form, as a CA file holds it.
 func (s *Server) CAPEM() []byte { return append([]byte(nil), s.tls.authorityPEM...) }

@@ -79,6 +79,7 @@ func (s *Server) startTask(t *task, now time.Time, run time.Duration) *task {
 		}
 	}
 	s.tasks = append(s.tasks, t)
+	s.taskByID[strings.ToLower(t.id)] = t
 	s.pending = append(s.pending, t)
 	return t
 }
@@ -214,12 +215,11 @@ func (s *Server) answerTask(t *task) reply {
 
 func handleTask(s *Server, c *call) reply {
 	id := c.params["id"]
-	for _, t := range s.tasks {
-		if strings.EqualFold(t.id, id) && s.listed(t, c.now) {
-			return ok(s.taskBody(t, c.now))
-		}
+	t, known := s.taskByID[strings.ToLower(id)]
+	if !known || !s.listed(t, c.now) {
+		return s.unknownID("task", id)
 	}
-	return s.unknownID("task", id)
+	return ok(s.taskBody(t, c.now))
 }
 
 // handleTasks lists tasks with the filters of zvm-wire 5.3.
