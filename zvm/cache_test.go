@@ -113,6 +113,24 @@ func TestBrokenCacheDoesNotPreventTheLogin(t *testing.T) {
 	}
 }
 
+// stuckCache is a cache whose entry another process never releases.
+type stuckCache struct{}
+
+func (stuckCache) Lock(ctx context.Context, _ string) (TokenEntry, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestStuckCacheLeavesTimeForTheLogin(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{api: replies(`{}`, 200)}
+		if err := s.client(t, WithTokenCache(stuckCache{})).read(t.Context(), getCall(), &struct{}{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 func TestCacheKeysDiffer(t *testing.T) {
 	t.Parallel()
 	cache := &memoryCache{}

@@ -86,6 +86,8 @@ func (c *Client) send(ctx context.Context, x *exchange) (*http.Response, error) 
 		if err != nil {
 			return nil, err
 		}
+	} else if resp.StatusCode < 500 {
+		c.tokens.accept(tok)
 	}
 	if resp.StatusCode/100 != 2 {
 		return nil, x.refused(resp)
@@ -109,7 +111,7 @@ func (c *Client) replay(ctx context.Context, x *exchange, rejected token, first 
 	if fresh.value == rejected.value {
 		return first, nil
 	}
-	if rejected.young() {
+	if c.tokens.premature(rejected) {
 		x.clocks = clockHint(first.Header)
 		if err := sleep(ctx, youngPause); err != nil {
 			return nil, x.failed(ctx, err)
@@ -128,11 +130,8 @@ const youngPause = time.Second
 // clockHint compares the clocks for a refusal that a difference would explain.
 func clockHint(h http.Header) string {
 	server, err := http.ParseTime(h.Get("Date"))
-	if err != nil {
-		return "a new token was refused; if the credentials have a role, compare the clocks of the server's parts"
-	}
-	if diff := time.Since(server).Round(time.Second); diff.Abs() > 30*time.Second {
-		return "a new token was refused, and the server's clock differs from this one by " + diff.Abs().String()
+	if diff := time.Since(server).Abs().Round(time.Second); err == nil && diff > 30*time.Second {
+		return "a new token was refused, and the server's clock differs from this one by " + diff.String()
 	}
 	return "a new token was refused; the user may have no role on this server"
 }

@@ -276,7 +276,7 @@ func (s *session) acquire(ctx context.Context, rejected Secret) (grant, error) {
 	if s.store == nil {
 		return s.renew(ctx, rejected)
 	}
-	entry, err := s.store.Lock(ctx, s.key)
+	entry, err := s.lock(ctx)
 	if err != nil {
 		s.report(ctx, err)
 		return s.renew(ctx, rejected)
@@ -300,6 +300,13 @@ func (s *session) acquire(ctx context.Context, rejected Secret) (grant, error) {
 	}
 	s.report(ctx, entry.Store(SavedToken{Access: got.value, Expiry: got.started.Add(got.life), Refresh: s.refresh}))
 	return got, nil
+}
+
+// lock leaves time for a login without the store when another process keeps the entry.
+func (s *session) lock(ctx context.Context) (TokenEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, acquireLimit/2)
+	defer cancel()
+	return s.store.Lock(ctx, s.key)
 }
 
 // renew logs in. A refresh token whose own token was refused is not used again: it would bring the same refusal.

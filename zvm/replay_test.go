@@ -1,6 +1,7 @@
 package zvm
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -105,6 +106,66 @@ func TestTokenThatIsNotYetValidGetsASecond(t *testing.T) {
 		}
 		if err := s.client(t).read(t.Context(), getCall(), &struct{}{}); err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+func TestRevokedTokenCostsNoPause(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var revoked atomic.Bool
+		s := &script{api: func(req *http.Request) (*http.Response, error) {
+			if revoked.Load() && req.Header.Get("Authorization") == "Bearer "+tokenNumber(1) {
+				return reply(req, 401, ``), nil
+			}
+			return reply(req, 200, `{}`), nil
+		}}
+		c := s.client(t)
+		start := time.Now()
+		for range 2 {
+			if err := c.read(t.Context(), getCall(), &struct{}{}); err != nil {
+				t.Fatal(err)
+			}
+			revoked.Store(true)
+		}
+		if took := time.Since(start); took != 0 || len(s.logins()) != 2 {
+			t.Errorf("took %s and %d logins", took, len(s.logins()))
+		}
+	})
+}
+
+func TestRefusedRenewalAfterA401(t *testing.T) {
+	t.Parallel()
+	s := &script{api: replies(``, 401)}
+	s.login = func(req *http.Request) (*http.Response, error) {
+		if len(s.logins()) > 1 {
+			return reply(req, 401, invalidGrant), nil
+		}
+		return reply(req, 200, tokenAnswer(1)), nil
+	}
+	err := s.client(t).write(t.Context(), postCall(), nil)
+	e := asError(t, err)
+	if !errors.Is(err, ErrUnauthorized) || errors.Is(err, ErrOutcomeUnknown) || e.Op != opLogin || len(s.calls()) != 1 {
+		t.Errorf("error is %v after %d calls", err, len(s.calls()))
+	}
+}
+
+func TestContextThatEndsDuringTheRenewal(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &script{api: replies(`{"Message":"expired"}`, 401)}
+		s.login = func(req *http.Request) (*http.Response, error) {
+			if len(s.logins()) > 1 {
+				cancel()
+				_ = sleep(req.Context(), time.Second)
+			}
+			return reply(req, 200, tokenAnswer(int64(len(s.logins())))), nil
+		}
+		err := s.client(t).write(ctx, postCall(), nil)
+		e := asError(t, err)
+		if !errors.Is(err, context.Canceled) || e.Status != 401 || e.Message != "expired" || errors.Is(err, ErrOutcomeUnknown) {
+			t.Errorf("error is %v", err)
 		}
 	})
 }

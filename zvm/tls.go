@@ -64,12 +64,13 @@ func (e *pinError) Error() string {
 // poll at the same time: idle connections are kept for that many.
 func newTransport(t trust) http.RoundTripper {
 	return &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:        t.tlsConfig(),
-		TLSHandshakeTimeout:    10 * time.Second,
-		MaxIdleConnsPerHost:    256,
-		IdleConnTimeout:        90 * time.Second,
+		Proxy:               http.ProxyFromEnvironment,
+		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:     t.tlsConfig(),
+		TLSHandshakeTimeout: 10 * time.Second,
+		MaxIdleConnsPerHost: 256,
+		// Shorter than servers keep idle connections: a write on one that is just being closed has an unknown outcome.
+		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -46,8 +47,6 @@ type token struct {
 
 func (t token) usable(now time.Time) bool { return t.generation != 0 && now.Before(t.goodUntil) }
 
-func (t token) young() bool { return time.Since(t.started) < youngAge }
-
 // margin is how long before its end a token is renewed. It scales with the life so that even a token of one second is used.
 func margin(life time.Duration) time.Duration { return min(30*time.Second, life/3) }
 
@@ -63,6 +62,8 @@ type tokens struct {
 	flight       *flight
 	refusal      error
 	refusedUntil time.Time
+
+	accepted atomic.Uint64 // a generation that the server has accepted
 }
 
 // flight is one acquisition that all callers wait for. Its fields are written before done is closed and never after.
@@ -98,6 +99,14 @@ func (t *tokens) get(ctx context.Context, rejected token) (token, error) {
 			return f.token, nil
 		}
 	}
+}
+
+// accept notes that the server took the token.
+func (t *tokens) accept(tok token) { t.accepted.Store(tok.generation) }
+
+// premature reports whether a refused token may have been refused for being too new: it is young, and no call got through with it.
+func (t *tokens) premature(tok token) bool {
+	return time.Since(tok.started) < youngAge && t.accepted.Load() != tok.generation
 }
 
 // drop forgets the rejected token if it is still the current one: a late 401 for an older token changes nothing.
