@@ -17,7 +17,7 @@ func (a *app) browse() *cobra.Command {
 		Use:   "browse --change ID [--vm VM] PATH",
 		Short: "List a folder of a VM as it was at the tagged checkpoint of a change",
 		Long: `Browse mounts the VM from the change's tagged checkpoint by file-level recovery, lists one folder, and closes the
-session. The path "/" lists the partitions when none of them is mounted there.`,
+session. The path "/" lists the partitions.`,
 		Args: cobra.ExactArgs(1),
 	}, 30*time.Minute, func(ctx context.Context, args []string) error {
 		session, guard, err := a.findGuard(ctx, change, vm)

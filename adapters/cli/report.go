@@ -15,13 +15,23 @@ type errorReport struct {
 	Message  string `json:"message"`
 	ExitCode int    `json:"exitCode"`
 	ChangeID string `json:"changeId,omitempty"`
-	// Tagged are the checkpoints that stand, PossibleTags the names under which others may come to stand.
-	Tagged       []rewind.TaggedCheckpoint `json:"tagged,omitempty"`
-	PossibleTags []string                  `json:"possibleTags,omitempty"`
-	TaskIDs      []zvm.TaskID              `json:"taskIds,omitempty"` // of tasks that may still be running
-	Candidates   []rewind.Protection       `json:"candidates,omitempty"`
-	Paths        []string                  `json:"paths,omitempty"`
-	LeftOpen     *leftOpen                 `json:"leftOpen,omitempty"`
+	// Tagged are the checkpoints of the change that stand, Failed the VPGs that have none, or may come to have one.
+	Tagged     []rewind.TaggedCheckpoint `json:"tagged,omitempty"`
+	Failed     []failedVPG               `json:"failed,omitempty"`
+	TaskIDs    []zvm.TaskID              `json:"taskIds,omitempty"` // of tasks that may still be running
+	Candidates []rewind.Protection       `json:"candidates,omitempty"`
+	Paths      []string                  `json:"paths,omitempty"`
+	LeftOpen   *leftOpen                 `json:"leftOpen,omitempty"`
+}
+
+// failedVPG is a VPG without a proven checkpoint of the change.
+type failedVPG struct {
+	VPGID   zvm.VPGID `json:"vpgId"`
+	VPGName string    `json:"vpgName"`
+	// Tag is the name under which a checkpoint may come to stand, empty when none can.
+	Tag     string     `json:"tag"`
+	TaskID  zvm.TaskID `json:"taskId"`
+	Message string     `json:"message"`
 }
 
 // leftOpen names what has to be closed by hand.
@@ -44,11 +54,8 @@ func report(err error) errorReport {
 	if errors.As(err, &partial) {
 		r.ChangeID, r.Tagged = partial.ChangeID, partial.Tagged
 		for _, f := range partial.Failed {
-			if f.Tag == "" {
-				continue
-			}
-			r.PossibleTags = append(r.PossibleTags, f.Tag)
-			if f.TaskID != "" {
+			r.Failed = append(r.Failed, failedVPG{f.VPGID, f.VPGName, f.Tag, f.TaskID, f.Err.Error()})
+			if f.Tag != "" && f.TaskID != "" {
 				r.TaskIDs = append(r.TaskIDs, f.TaskID)
 			}
 		}
@@ -90,7 +97,7 @@ func (a *app) reportError(err error) {
 	for _, id := range r.TaskIDs {
 		a.say("look again: zerto-rewind task %s --wait", id)
 	}
-	if r.ChangeID != "" && len(r.PossibleTags)+len(r.Tagged) > 0 {
+	if r.ChangeID != "" {
 		a.say("finish the guard: zerto-rewind protect with the same VMs and --action, and --change %s", r.ChangeID)
 	}
 	if is[*usageError](err) && !a.running {

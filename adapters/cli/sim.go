@@ -95,6 +95,7 @@ func (s simulation) start(ctx context.Context) (*zvmtest.Server, error) {
 	}
 	server, err := zvmtest.New( //nolint:contextcheck // a simulation is ended by its Close, not by a context
 		zvmtest.WithListener(listener), zvmtest.WithTokenTTL(s.tokenTTL), zvmtest.WithInsertTime(s.insertTime),
+		zvmtest.WithMountTime(time.Second), zvmtest.WithUnmountTime(300*time.Millisecond),
 	)
 	if err != nil {
 		return nil, errors.Join(&usageError{err}, listener.Close())

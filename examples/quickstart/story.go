@@ -39,7 +39,7 @@ func (s story) tell(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	at.report("find", "%s is in %d VPGs", protection.VM.Name, len(protection.VPGs))
+	at.report("find", "%s is in these VPGs", protection.VM.Name)
 	for _, v := range protection.VPGs {
 		at.add("%s, %s to %s, %s: %s", v.VPGName, v.ProtectedSite, v.RecoverySite, v.Status, standing(v))
 	}

@@ -1,0 +1,195 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zerto-rewind/zerto-rewind/adapters/cli"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+// The golden files pin what each command prints: the JSON names are a promise.
+func TestOutputOfEachCommand(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		args []string
+	}{
+		{"find", []string{"find", "web01"}},
+		{"protect", []string{"protect", "web01", "--action", "upgrade nginx", "--change", "c2"}},
+		{"guards", []string{"guards", "web01", "--since", "0"}},
+		{"guards-none", []string{"guards", "db01"}},
+		{"browse", []string{"browse", "--change", "c1", "/etc"}},
+		{"task", []string{"task", "TASK"}},
+		{"task-wait", []string{"task", "TASK", "--wait"}},
+		{"check", []string{"check", "proxmox", "stop_vm"}},
+		{"check-unknown", []string{"check", "nobody", "frob"}},
+		{"check-built-in", []string{"check", "-", "Read"}},
+		{"check-undo", []string{"check", "proxmox", "delete_snapshot"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			text := afterOneGuard(t, tt.args)
+			golden(t, tt.name+".txt", steady(text.out))
+			document := afterOneGuard(t, append(tt.args, "--json"))
+			golden(t, tt.name+".json", steady(document.out))
+			if !json.Valid([]byte(document.out)) || text.err != "" || document.err != "" {
+				t.Errorf("not one JSON document alone, or words on stderr:\n%s%s", text.err, document.err)
+			}
+		})
+	}
+}
+
+// afterOneGuard runs a command in a world of its own that has change c1. TASK stands for the id of a task.
+func afterOneGuard(t *testing.T, args []string) outcome {
+	t.Helper()
+	w := newWorld(t)
+	w.sim.AddVM("db01", w.sim.AddVPG("db", zvmtest.VPGConfig{}))
+	w.guard()
+	args = slices.Clone(args)
+	for i, arg := range args {
+		if arg == "TASK" {
+			args[i] = w.sim.Tasks()[0].ID
+		}
+	}
+	return w.mustRun(args...)
+}
+
+func TestRecoverWritesTheFileAndItsEvidence(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.guard()
+	dest := filepath.Join(t.TempDir(), "hosts")
+	text := w.mustRun("recover", "--change", "c1", "/etc/hosts", "-o", dest)
+	golden(t, "recover.txt", strings.ReplaceAll(steady(text.out), dest, "DEST"))
+	document := w.mustRun("recover", "--change", "c1", "--vm", "web01", "/etc/hosts", "-o", dest, "--force", "--json")
+	golden(t, "recover.json", strings.ReplaceAll(steady(document.out), dest, "DEST"))
+	if got, err := os.ReadFile(dest); err != nil || string(got) != "127.0.0.1 localhost\n" {
+		t.Errorf("recovered %q, %v", got, err)
+	}
+	if live := w.sim.LiveFLRSessions(); len(live) > 0 {
+		t.Errorf("left open: %v", live)
+	}
+	w.run("recover", "--change", "c1", "/etc/hosts", "-o", dest).want(t, 1, "exist")
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	var got map[string]string
+	o := emptyWorld(t).mustRun("version", "--json")
+	if err := json.Unmarshal([]byte(o.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"version", "revision", "go"} {
+		if _, ok := got[name]; !ok || len(got) != 3 {
+			t.Errorf("version --json printed %s", o.out)
+		}
+	}
+}
+
+// Names that a guest chose must not forge lines or steer a terminal; JSON keeps them exact.
+func TestHostileNamesStayOnTheirLine(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hostile := []string{
+		"esc\x1b[2J", "line\nFile  1  forged", "osc\x1b]8;;x\a", "cr\rx", "bidi\u202etxt", "zero\u200bwidth",
+		"sep\u2028x", "tag\U000e0041",
+	}
+	for _, name := range hostile {
+		w.write("/in/"+name, "x")
+	}
+	w.guard()
+	text := w.mustRun("browse", "--change", "c1", "/in").out
+	if lines := strings.Count(text, "\n"); lines != len(hostile)+1 {
+		t.Errorf("%d lines for %d files:\n%q", lines, len(hostile), text)
+	}
+	if at := strings.IndexFunc(text, func(r rune) bool { return r != '\n' && (r < ' ' || r > '~') }); at >= 0 {
+		t.Errorf("%q got through", text[at:])
+	}
+	var listing struct{ Items []struct{ Name string } }
+	if err := json.Unmarshal([]byte(w.mustRun("browse", "--change", "c1", "/in", "--json").out), &listing); err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, i := range listing.Items {
+		names[i.Name] = true
+	}
+	for _, name := range hostile {
+		if !names[name] {
+			t.Errorf("JSON lost %q", name)
+		}
+	}
+	dest := filepath.Join(t.TempDir(), "out")
+	w.mustRun("recover", "--change", "c1", "/in/"+hostile[0], "-o", dest)
+	o := w.run("recover", "--change", "c1", "/in/none\x1b[2J", "-o", dest)
+	if strings.ContainsRune(o.err, '\x1b') {
+		t.Errorf("the error shows %q", o.err)
+	}
+}
+
+func TestProgressIsForPeopleOrOnRequest(t *testing.T) {
+	t.Parallel()
+	protect := []string{"protect", "web01", "--action", "upgrade nginx"}
+	for _, tt := range []struct {
+		name     string
+		terminal bool
+		more     []string
+		want     bool
+	}{
+		{"a pipe", false, nil, false},
+		{"a terminal", true, nil, true},
+		{"a terminal and JSON", true, []string{"--json"}, false},
+		{"a pipe and -v", false, []string{"-v"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			var out, err strings.Builder
+			code := cli.Run(t.Context(), cli.IO{Out: &out, Err: &err, Env: w.lookup, Terminal: tt.terminal}, slices.Concat(protect, tt.more))
+			if got := strings.Contains(err.String(), "proven"); code != 0 || got != tt.want {
+				t.Errorf("exit code %d, progress %t, want %t:\n%s", code, got, tt.want, err.String())
+			}
+			if strings.Contains(out.String(), "inserting") {
+				t.Errorf("progress on stdout:\n%s", out.String())
+			}
+		})
+	}
+}
+
+func TestVerboseHasALinePerRequestAndStage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.mustRun("find", "web01", "-v")
+	if lines := strings.Count(o.err, "zvm request"); lines != len(w.sim.Requests()) {
+		t.Errorf("%d lines for %d requests:\n%s", lines, len(w.sim.Requests()), o.err)
+	}
+	for line := range strings.Lines(w.mustRun("find", "web01", "-v", "--json").err) {
+		if !json.Valid([]byte(line)) {
+			t.Errorf("not a JSON line: %s", line)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	var all strings.Builder
+	for _, command := range []string{
+		"", "find", "protect", "guards", "browse", "recover", "task", "check", "hook", "mcp", "sim", "version",
+	} {
+		args := []string{"--help"}
+		if command != "" {
+			args = []string{command, "--help"}
+		}
+		help := w.mustRun(args...).out
+		if local, _, ok := strings.Cut(help, "\nGlobal Flags:"); ok {
+			help = local // the same for all, and shown by the first
+		}
+		all.WriteString("$ zerto-rewind " + strings.Join(args, " ") + "\n" + help + "\n")
+	}
+	golden(t, "help.txt", all.String())
+}
