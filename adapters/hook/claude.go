@@ -10,6 +10,9 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
+// maxReason keeps a reason of the caller's below the 10,000 characters that Claude Code takes (hooks 1.5).
+const maxReason = 8000
+
 const (
 	exitAnswered = 0
 	exitBlocked  = 2
@@ -62,6 +65,9 @@ func claudeAnswer(v gate.Verdict, mode string, neverAsk bool) answer {
 // claudeDecision writes exactly the members that Claude Code and the hosts that copy it agree on: one more makes some of
 // them drop the decision (hooks 2.1).
 func claudeDecision(decision, reason string) answer {
+	if len(reason) > maxReason {
+		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
+	}
 	type output struct {
 		Event    string `json:"hookEventName"`
 		Decision string `json:"permissionDecision"`

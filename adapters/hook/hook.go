@@ -69,7 +69,7 @@ func Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, c Confi
 	ctx, cancel := context.WithTimeoutCause(ctx, deadline, errTooSlow)
 	defer cancel()
 
-	in := readInput(stdin)
+	in := readInput(stdin, maxInput)
 	a, whole := answerTo(ctx, in, c)
 	exitCode = a.write(stdout, stderr)
 	if whole {

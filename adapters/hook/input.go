@@ -31,7 +31,7 @@ type reading struct {
 	err  error
 }
 
-func readInput(r io.Reader) *input {
+func readInput(r io.Reader, limit int) *input {
 	in := &input{value: make(chan reading, 1), ended: make(chan struct{})}
 	go func() {
 		defer close(in.ended)
@@ -40,7 +40,7 @@ func readInput(r io.Reader) *input {
 				in.value <- reading{err: errors.New("the input failed")}
 			}
 		}()
-		text, err := readValue(&cappedReader{r: r, left: maxInput})
+		text, err := readValue(&cappedReader{r: r, left: limit})
 		in.value <- reading{text, err}
 		_, _ = io.Copy(io.Discard, r) // the answer does not depend on it
 	}()
@@ -179,7 +179,7 @@ func (u *utf16Reader) decode() {
 		at += 2
 	}
 	u.encoded = append(u.encoded[:0], u.encoded[at:]...)
-	if u.err != nil && len(u.encoded) > 0 {
+	if errors.Is(u.err, io.EOF) && len(u.encoded) > 0 {
 		u.decoded, u.encoded = append(u.decoded, neverUTF8), nil
 	}
 }

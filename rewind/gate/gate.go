@@ -125,7 +125,7 @@ func (g *Gate) judge(ctx context.Context, call Call) Verdict {
 	switch {
 	case r.Kind == catalog.Undo:
 		v.Decision = Ask
-		v.Reason = call.question("deletes or rolls back recovery points, which no guard can bring back")
+		v.Reason = call.question("It deletes or rolls back recovery points, which no guard can bring back.")
 	case r.Scope == catalog.Local:
 		v.Decision = NoOpinion
 	case r.Safe():
@@ -134,7 +134,7 @@ func (g *Gate) judge(ctx context.Context, call Call) Verdict {
 		return g.guarded(ctx, call, r)
 	case r.Class == catalog.Mutating:
 		v.Decision = Ask
-		v.Reason = call.question("changes a machine, and which one cannot be told: " + r.TargetProblem)
+		v.Reason = call.question("It changes a machine, and which one cannot be told: " + r.TargetProblem + ".")
 	default:
 		return unknown(call, r)
 	}
@@ -150,7 +150,7 @@ func unknown(call Call, r catalog.Result) Verdict {
 		case guardsVMs:
 			return Verdict{Decision: Allow, Class: catalog.Mutating, Reason: "The command guards VMs and changes nothing else."}
 		}
-		return Verdict{Decision: Ask, Reason: call.question("can reach any machine, and what this command line does is not known")}
+		return Verdict{Decision: Ask, Reason: call.question("A shell can reach any machine, and what this command line does is not known.")}
 	}
-	return Verdict{Decision: Ask, Reason: call.question("is not known to be safe, because " + r.Reason)}
+	return Verdict{Decision: Ask, Reason: call.question("Whether it changes a machine is not known, and unknown does not mean safe: " + r.Reason + ".")}
 }

@@ -153,12 +153,12 @@ func TestLaw6ZeroValuesDeny(t *testing.T) {
 func TestNewNeedsAllItsParts(t *testing.T) {
 	t.Parallel()
 	source := func() (gate.Guards, error) { return guardsFunc(none), nil }
-	for behaviour, make := range map[string]func() (*gate.Gate, error){
+	for behaviour, build := range map[string]func() (*gate.Gate, error){
 		"no catalogue":   func() (*gate.Gate, error) { return gate.New(nil, source, gate.Policy{}) },
 		"no guards":      func() (*gate.Gate, error) { return gate.New(builtIn(t), nil, gate.Policy{}) },
 		"an age below 0": func() (*gate.Gate, error) { return gate.New(builtIn(t), source, gate.Policy{MaxAge: -1}) },
 	} {
-		if g, err := make(); err == nil || g != nil {
+		if g, err := build(); err == nil || g != nil {
 			t.Errorf("%s: %v, %v; want an error alone", behaviour, g, err)
 		}
 	}

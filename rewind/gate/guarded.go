@@ -73,7 +73,7 @@ func (g *Gate) guarded(ctx context.Context, call Call, r catalog.Result) Verdict
 			call, strings.Join(lacking, "; "), v.Next, v.NextCommand)
 	case len(unresolved) > 0:
 		v.Decision, v.Guards = Ask, nil
-		v.Reason = call.question("changes a machine that Zerto cannot be asked about, so nothing could bring it back: " + strings.Join(unresolved, "; "))
+		v.Reason = call.question("It changes a machine that Zerto does not know as exactly one VM: " + strings.Join(unresolved, "; ") + ".")
 	default:
 		v.Decision = Allow
 		v.Reason = call.sentence("every machine it changes is guarded")
@@ -91,7 +91,7 @@ func (g *Gate) look(ctx context.Context, guards Guards, target string) (f findin
 	if err != nil {
 		return finding{err: err}
 	}
-	f.lacking = fmt.Sprintf("no guard in the last %v", g.policy.MaxAge)
+	f.lacking = "no guard in the last " + inWords(g.policy.MaxAge)
 	for _, guard := range found {
 		lacking := g.lacking(guard)
 		if lacking == "" {
@@ -113,7 +113,7 @@ func (g *Gate) lacking(guard *rewind.Guard) string {
 	newest := slices.MaxFunc(record.Checkpoints, func(a, b rewind.TaggedCheckpoint) int { return a.Timestamp.Compare(b.Timestamp) })
 	switch age := record.ProvenAt.Sub(oldest.Timestamp); {
 	case age > g.policy.MaxAge:
-		return fmt.Sprintf("its guard is %v old, more than %v", age.Round(time.Second), g.policy.MaxAge)
+		return fmt.Sprintf("its guard is %s old, more than %s", inWords(age.Round(time.Second)), inWords(g.policy.MaxAge))
 	case newest.Timestamp.Sub(record.ProvenAt) > clockMargin:
 		return "its guard has a checkpoint from the future"
 	case !guard.Complete():

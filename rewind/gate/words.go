@@ -3,6 +3,7 @@ package gate
 import (
 	"fmt"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -26,7 +27,16 @@ func (c Call) sentence(why string) string { return fmt.Sprintf("%s: %s.", c, why
 
 // question is read by a person, who may know nothing of guards.
 func (c Call) question(why string) string {
-	return fmt.Sprintf("May the agent run %s? The tool %s. Zerto AI Rewind has not guarded this call and may be unable to take it back.", c, why)
+	return fmt.Sprintf("May the agent run %s? %s Zerto AI Rewind has not guarded this call and may be unable to take it back.", c, why)
+}
+
+// inWords writes a duration without the zero seconds of "30m0s".
+func inWords(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	return text
 }
 
 // oneLine makes text from several sources one line of bounded length that shows nothing hidden. A host takes a reason

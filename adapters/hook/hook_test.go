@@ -1,0 +1,273 @@
+package hookadapter_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestGoldenAnswers(t *testing.T) {
+	t.Parallel()
+	for name, changes := range map[string]map[string]any{
+		"read":           {"tool_name": "mcp__proxmox__get_vms", "tool_input": map[string]any{}},
+		"local":          {"tool_name": "Edit", "tool_input": map[string]any{"file_path": "/x"}},
+		"checkpoint":     {"tool_name": "mcp__zerto__zerto_guard_before_mutate", "tool_input": map[string]any{"vm": "web01", "action": "x"}},
+		"undo":           {"tool_name": "mcp__proxmox__rollback_snapshot", "tool_input": map[string]any{"vmid": "100"}},
+		"unknown":        {"tool_name": "mcp__someone__do_it", "tool_input": map[string]any{}},
+		"unknown-bypass": {"tool_name": "mcp__someone__do_it", "tool_input": map[string]any{}, "permission_mode": "bypassPermissions"},
+		"unguarded":      {},
+		"no-target":      {"tool_input": map[string]any{}},
+		"bash-read":      {"tool_name": "Bash", "tool_input": map[string]any{"command": "ls -l"}},
+		"bash-unknown":   {"tool_name": "Bash", "tool_input": map[string]any{"command": "ssh web01 reboot"}},
+		"cursor":         {"tool_name": "MCP:browser_tabs", "cursor_version": "3.9.16"},
+		"other-event":    {"hook_event_name": "PostToolUse"},
+		"no-tool-input":  {"tool_input": nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := run(t.Context(), strings.NewReader(payload(t, changes)), hookadapter.Config{Host: "claude", Gate: noGuards})
+			got := fmt.Sprintf("exit %d\nstdout: %s\nstderr: %s\n", r.exitCode, r.stdout, r.stderr)
+			file := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestQuestionIsPutOnlyWhereSomebodyAnswers covers the reports of questions that were answered with yes by nobody.
+func TestQuestionIsPutOnlyWhereSomebodyAnswers(t *testing.T) {
+	t.Parallel()
+	for mode, want := range map[any]outcome{
+		"default": asked, "acceptEdits": asked, "plan": asked,
+		"auto": blocked, "bypassPermissions": blocked, "dontAsk": blocked, "Default": blocked, "": blocked, "yolo": blocked, 7: blocked, nil: blocked,
+	} {
+		for _, tool := range []string{"mcp__someone__do_it", "Bash", "PowerShell", "mcp__proxmox__rollback_snapshot", "BrandNew"} {
+			text, _ := mode.(string)
+			stdin := payload(t, map[string]any{"permission_mode": mode, "tool_name": tool})
+			r := run(t.Context(), strings.NewReader(stdin), hookadapter.Config{Host: "claude", Gate: noGuards})
+			expect(t, fmt.Sprintf("%s in mode %v", tool, mode), r, text, want)
+			if want == blocked && !strings.Contains(r.stdout, "needs a human") {
+				t.Errorf("%s in mode %v: %q does not tell what it takes", tool, mode, r.stdout)
+			}
+			r = run(t.Context(), strings.NewReader(stdin), hookadapter.Config{Host: "claude", Gate: noGuards, NeverAsk: true})
+			expect(t, fmt.Sprintf("%s in mode %v where nobody is asked", tool, mode), r, text, blocked)
+		}
+	}
+}
+
+func TestSubagentGetsTheSameVerdict(t *testing.T) {
+	t.Parallel()
+	for _, tool := range []string{"mcp__proxmox__get_vms", "mcp__esxi__powerOff", "mcp__someone__do_it", "Edit"} {
+		c := hookadapter.Config{Gate: noGuards}
+		main := run(t.Context(), strings.NewReader(payload(t, map[string]any{"tool_name": tool})), c)
+		sub := run(t.Context(), strings.NewReader(payload(t, map[string]any{"tool_name": tool, "agent_id": "a1", "agent_type": "Explore"})), c)
+		if sub != main {
+			t.Errorf("%s: %+v for a subagent, %+v for the main thread", tool, sub, main)
+		}
+	}
+}
+
+func TestPayloadOfAnotherHostIsBlockedInEveryHostsWay(t *testing.T) {
+	t.Parallel()
+	for host, text := range map[string]string{
+		"Cursor":             payload(t, map[string]any{"cursor_version": "3.9.16", "tool_name": "MCP:browser_tabs", "tool_input": `{"a":1}`}),
+		"Cursor's tool":      payload(t, map[string]any{"tool_name": "MCP:browser_tabs"}),
+		"Windsurf":           `{"agent_action_name":"pre_mcp_tool_use","tool_info":{"mcp_server_name":"x","mcp_tool_name":"get_vms"}}`,
+		"Gemini":             payload(t, map[string]any{"hook_event_name": "BeforeTool", "tool_name": "mcp_proxmox_get_vms"}),
+		"Gemini's server":    payload(t, map[string]any{"mcp_context": map[string]any{"args": []string{"MARKER-launch"}}}),
+		"Copilot":            `{"sessionId":"1","timestamp":1,"cwd":"/","toolName":"view","toolArgs":"{}"}`,
+		"Copilot, as Claude": payload(t, map[string]any{"timestamp": "2026-11-29T10:00:00Z", "permission_mode": nil, "tool_name": "Read"}),
+		"VS Code":            payload(t, map[string]any{"hookEventName": "PreToolUse", "tool_name": "read_file"}),
+		"Codex":              payload(t, map[string]any{"turn_id": "1", "model": "m", "tool_name": "mcp__proxmox__get_vms"}),
+		"Cline":              `{"hookName":"tool_call","tool_call":{"id":"1","name":"read_file","input":{}}}`,
+		"Cline in VS Code":   `{"preToolUse":{"toolName":"read_file","parameters":{}}}`,
+		"Droid":              payload(t, map[string]any{"tool_name": "proxmox___get_vms"}),
+		"nobody":             `{}`,
+	} {
+		for _, told := range []string{"", "claude"} {
+			r := run(t.Context(), strings.NewReader(text), hookadapter.Config{Host: told, Gate: noGuards})
+			if r.exitCode != 2 || r.stdout != "" || strings.TrimSpace(r.stderr) == "" || strings.Contains(r.stderr, "MARKER-") {
+				t.Errorf("%s, told %q: %+v, want exit 2 with a reason on stderr alone", host, told, r)
+			}
+		}
+	}
+	for behaviour, tt := range map[string]struct {
+		host    string
+		changes map[string]any
+		want    int
+	}{
+		"a host this hook does not know":    {"codex", map[string]any{"tool_name": "Read"}, 2},
+		"Claude without its marks, guessed": {"", map[string]any{"tool_name": "Read", "tool_use_id": nil}, 2},
+		"Claude without its marks, told":    {"claude", map[string]any{"tool_name": "Read", "tool_use_id": nil, "permission_mode": nil}, 0},
+		"Claude, with a member of tomorrow": {"", map[string]any{"tool_name": "Read", "scratchpad_dir": "/tmp", "timestamp": 1}, 0},
+	} {
+		if r := run(t.Context(), strings.NewReader(payload(t, tt.changes)), hookadapter.Config{Host: tt.host, Gate: noGuards}); r.exitCode != tt.want {
+			t.Errorf("%s: %+v, want exit %d", behaviour, r, tt.want)
+		}
+	}
+}
+
+func TestLaw6BrokenHookDenies(t *testing.T) {
+	t.Parallel()
+	hangs := make(chan struct{})
+	t.Cleanup(func() { close(hangs) })
+	hang := func(context.Context, string, time.Duration) ([]*rewind.Guard, error) { <-hangs; return nil, nil }
+	for behaviour, c := range map[string]hookadapter.Config{
+		"no gate":               {},
+		"a gate that fails":     {Gate: func() (*gate.Gate, error) { return nil, errors.New("the catalogue is torn") }},
+		"a gate that is nil":    {Gate: func() (*gate.Gate, error) { return nil, nil }},
+		"a gate that panics":    {Gate: func() (*gate.Gate, error) { panic("MARKER-panic") }},
+		"a gate that hangs":     {Gate: func() (*gate.Gate, error) { <-hangs; return nil, nil }, Deadline: 50 * time.Millisecond},
+		"a look-up that hangs":  {Gate: gateWith(hang), Deadline: 50 * time.Millisecond},
+		"a look-up that panics": {Gate: gateWith(func(context.Context, string, time.Duration) ([]*rewind.Guard, error) { panic("MARKER-panic") })},
+	} {
+		r := run(t.Context(), strings.NewReader(payload(t, nil)), c)
+		expect(t, behaviour, r, "bypassPermissions", blocked)
+		if r.exitCode != 0 || strings.Contains(r.stdout, "MARKER-") {
+			t.Errorf("%s: %+v, want Claude's own form without what panicked", behaviour, r)
+		}
+	}
+	cancelled, cancel := context.WithCancel(t.Context())
+	cancel()
+	expect(t, "a cancelled context", run(cancelled, strings.NewReader(payload(t, nil)), hookadapter.Config{Gate: gateWith(hang)}), "default", blocked)
+}
+
+func TestReasonStaysBelowTheHostsLimit(t *testing.T) {
+	t.Parallel()
+	r := run(t.Context(), strings.NewReader(payload(t, nil)), hookadapter.Config{Gate: func() (*gate.Gate, error) {
+		return nil, errors.New(strings.Repeat("é", 20000))
+	}})
+	expect(t, "a long reason", r, "default", blocked)
+	if len(r.stdout) > 10000 || strings.Contains(r.stdout, "\ufffd") {
+		t.Errorf("an answer of %d bytes, want at most 10000 and no torn character", len(r.stdout))
+	}
+}
+
+func TestLaw6AnswerThatNobodyTookBlocks(t *testing.T) {
+	t.Parallel()
+	var stderr bytes.Buffer
+	code := hookadapter.Run(t.Context(), strings.NewReader(payload(t, nil)), closedPipe{}, &stderr, hookadapter.Config{Gate: noGuards})
+	if code != 2 || stderr.Len() == 0 {
+		t.Errorf("stdout closed: exit %d, stderr %q; want 2 with a reason", code, stderr.String())
+	}
+	if code := hookadapter.Run(t.Context(), strings.NewReader(payload(t, nil)), closedPipe{}, closedPipe{}, hookadapter.Config{Gate: noGuards}); code != 2 {
+		t.Errorf("both closed: exit %d, want 2", code)
+	}
+}
+
+// TestProcess starts the hook as a host does: the signal that a closed pipe sends ends a process that is not ready for
+// it, and the host then lets the tool run.
+func TestProcess(t *testing.T) {
+	t.Parallel()
+	start := func(t *testing.T) (*exec.Cmd, io.WriteCloser, *bytes.Buffer) {
+		t.Helper()
+		self, err := os.Executable()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd := exec.CommandContext(t.Context(), self)
+		cmd.Env = append(os.Environ(), asProcess+"=1")
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		stderr := &bytes.Buffer{}
+		cmd.Stderr = stderr
+		return cmd, stdin, stderr
+	}
+	t.Run("stdin is held open", func(t *testing.T) {
+		t.Parallel()
+		cmd, stdin, stderr := start(t)
+		stdout := &bytes.Buffer{}
+		cmd.Stdout = stdout
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(stdin, payload(t, nil)); err != nil {
+			t.Fatal(err)
+		}
+		err := cmd.Wait()
+		expect(t, "an unguarded call", ran{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, "default", blocked)
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	t.Run("stdout is closed", func(t *testing.T) {
+		t.Parallel()
+		cmd, stdin, stderr := start(t)
+		reader, writer, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stdout = writer
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		reader.Close()
+		writer.Close()
+		if _, err := io.WriteString(stdin, payload(t, nil)); err != nil {
+			t.Fatal(err)
+		}
+		stdin.Close()
+		_ = cmd.Wait()
+		expect(t, "an unguarded call", ran{cmd.ProcessState.ExitCode(), "", stderr.String()}, "default", blocked)
+	})
+}
+
+func TestGuardedCallRuns(t *testing.T) {
+	t.Parallel()
+	sim := zvmtest.Start(t, zvmtest.WithProfile(zvmtest.Quick))
+	sim.AddVM("web01", sim.AddVPG("web", zvmtest.VPGConfig{}))
+	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	session, err := rewind.NewSession(client)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := hookadapter.Config{Gate: gateWith(session.Guards)}
+	call := func() ran { return run(t.Context(), strings.NewReader(payload(t, nil)), c) }
+	expect(t, "before it was guarded", call(), "default", blocked)
+	if _, err := session.Protect(t.Context(), "web01", rewind.Change{Action: "power off"}); err != nil {
+		t.Fatal(err)
+	}
+	if r := call(); r != (ran{}) {
+		t.Errorf("after it was guarded: %+v, want silence", r)
+	}
+	sim.Advance(time.Hour)
+	r := call()
+	expect(t, "an hour later", r, "default", blocked)
+	if strings.Contains(r.stdout+r.stderr, "MARKER-") {
+		t.Errorf("the answer shows a secret: %+v", r)
+	}
+}
