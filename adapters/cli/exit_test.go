@@ -35,7 +35,9 @@ func TestExitCodes(t *testing.T) {
 		},
 		{
 			name: "one of two VPGs failed",
-			prep: func(w *world) { w.sim.On("POST", "/v1/vpgs/"+w.remote.ID()+"/checkpoints").Status(500, `{"Message":"no"}`) },
+			prep: func(w *world) {
+				w.sim.On("POST", "/v1/vpgs/"+w.remote.ID()+"/checkpoints").Status(500, `{"Message":"no"}`)
+			},
 			args: protect,
 			code: 3, says: []string{"c1", "web-remote", "was tagged (checkpoint ", "--change c1"},
 		},
@@ -128,6 +130,7 @@ func TestExitCodes(t *testing.T) {
 			code: 9, says: []string{"left open", "close it with: zerto-rewind "},
 		},
 		{name: "an unknown command", args: []string{"restore"}, code: 64},
+		{name: "a misspelt command", args: []string{"protct"}, code: 64, says: []string{`"protct"`, "this? protect\n"}},
 		{name: "an unknown flag", args: []string{"find", "web01", "--bogus"}, code: 64},
 		{name: "a missing argument", args: []string{"find"}, code: 64},
 		{name: "a missing flag", args: []string{"protect", "web01"}, code: 64, says: []string{"action"}},
@@ -232,7 +235,9 @@ func TestErrorsAsJSON(t *testing.T) {
 	}{
 		{
 			name: "partial",
-			prep: func(w *world) { w.sim.On("POST", "/v1/vpgs/"+w.remote.ID()+"/checkpoints").Status(500, `{"Message":"no"}`) },
+			prep: func(w *world) {
+				w.sim.On("POST", "/v1/vpgs/"+w.remote.ID()+"/checkpoints").Status(500, `{"Message":"no"}`)
+			},
 			args: []string{"protect", "web01", "--action", "x", "--change", "c1"},
 		},
 		{

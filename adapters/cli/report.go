@@ -98,7 +98,8 @@ func (a *app) reportError(err error) {
 		a.say("look again: zerto-rewind task %s --wait", id)
 	}
 	if r.ChangeID != "" {
-		a.say("finish the guard: zerto-rewind protect with the same VMs and --action, and --change %s", r.ChangeID)
+		// Only a tag that stands is found again: before its task has ended, another one would be inserted beside it.
+		a.say("to finish the guard when no task runs: zerto-rewind protect with the same VMs and --action, and --change %s", r.ChangeID)
 	}
 	if is[*usageError](err) && !a.running {
 		a.say("see zerto-rewind --help")

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -61,7 +62,7 @@ func Run(ctx context.Context, io IO, args []string) int {
 		return a.exit
 	}
 	if !a.running {
-		err = &usageError{err}
+		err = &usageError{errors.New(strings.Join(strings.Fields(err.Error()), " "))} // cobra's take several lines
 	}
 	if ctx.Err() != nil {
 		err = &interruptedError{err}
@@ -96,7 +97,7 @@ func (a *app) root() *cobra.Command {
 Before the change, protect inserts a tagged checkpoint into the journal of every VPG that protects the VM, and proves
 it. After the change, recover brings a file back from exactly that checkpoint.
 
-Results go to stdout, everything else to stderr.
+Results go to stdout, everything else to stderr. The first interrupt ends a command in good order, the second one at once.
 
 Exit codes:
   0  done                          7    not protected, not local or not downloadable

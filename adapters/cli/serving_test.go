@@ -166,9 +166,18 @@ func TestLaw7NoSecretIsShown(t *testing.T) {
 	t.Parallel()
 	dest := filepath.Join(t.TempDir(), "out")
 	commands := [][]string{
-		{"find", "web01"}, {"find", "nobody"}, {"protect", "web01", "--action", "x", "--change", "c2"}, {"guards", "web01"},
-		{"browse", "--change", "c1", "/etc"}, {"recover", "--change", "c1", "/etc/hosts", "-o", dest, "--force"},
-		{"task", "0.0"}, {"check", "proxmox", "stop_vm"}, {"version"}, {"mcp"}, {"hook"}, {"find", "--bogus"},
+		{"find", "web01"},
+		{"find", "nobody"},
+		{"protect", "web01", "--action", "x", "--change", "c2"},
+		{"guards", "web01"},
+		{"browse", "--change", "c1", "/etc"},
+		{"recover", "--change", "c1", "/etc/hosts", "-o", dest, "--force"},
+		{"task", "0.0"},
+		{"check", "proxmox", "stop_vm"},
+		{"version"},
+		{"mcp"},
+		{"hook"},
+		{"find", "--bogus"},
 	}
 	for _, tt := range []struct {
 		name string
