@@ -1,7 +1,6 @@
 package hookadapter
 
 import (
-	"bytes"
 	"encoding/json"
 	"io"
 	"slices"
@@ -73,14 +72,11 @@ func claudeDecision(decision, reason string) answer {
 		Decision string `json:"permissionDecision"`
 		Reason   string `json:"permissionDecisionReason"`
 	}
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	err := encoder.Encode(struct {
+	text, err := json.Marshal(struct {
 		Output output `json:"hookSpecificOutput"`
 	}{output{"PreToolUse", decision, reason}})
 	if err != nil {
 		return blocked(reason)
 	}
-	return answer{exitCode: exitAnswered, stdout: text.String()}
+	return answer{exitCode: exitAnswered, stdout: string(text) + "\n"}
 }

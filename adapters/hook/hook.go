@@ -72,11 +72,11 @@ func Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, c Confi
 	in := readInput(stdin, maxInput)
 	a, whole := answerTo(ctx, in, c)
 	exitCode = a.write(stdout, stderr)
+	patience := deadline
 	if whole {
-		in.drain(ctx, drainGrace)
-	} else {
-		in.drain(ctx, deadline)
+		patience = drainGrace
 	}
+	in.drain(ctx, patience)
 	return exitCode
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf16"
@@ -48,46 +49,55 @@ func TestLaw6InputThatCannotBeReadDenies(t *testing.T) {
 	harmless := payload(t, map[string]any{"tool_name": "Read", "tool_input": map[string]any{"file_path": "/x"}})
 	half := utf16Text(binary.LittleEndian, harmless)
 	for behaviour, text := range map[string]string{
-		"nothing":                              "",
-		"a byte order mark alone":              "\xef\xbb\xbf",
-		"half a byte order mark":               "\xef\xbb{}",
-		"a UTF-16 mark alone":                  "\xff\xfe",
-		"UTF-16 without mark":                  half[2:],
-		"UTF-16 cut in a unit":                 half[:len(half)-1],
-		"UTF-16 with half a character":         strings.Replace(half, "R\x00", "\x3d\xd8", 1),
-		"a cut object":                         harmless[:len(harmless)-1],
-		"no JSON":                              "Read",
-		"a list":                               "[" + harmless + "]",
-		"null":                                 "null",
-		"two values":                           harmless + harmless,
-		"text behind it":                       harmless + " x",
-		"text before it":                       "motd " + harmless,
-		"invalid UTF-8":                        strings.Replace(harmless, "/x", "/\xff", 1),
-		"Latin-1":                              strings.Replace(harmless, "/x", "/b\xfcro", 1),
-		"depth without end":                    strings.Replace(harmless, `"/x"`, strings.Repeat("[", 20000)+strings.Repeat("]", 20000), 1),
-		"a tool named twice":                   strings.Replace(harmless, `{`, `{"tool_name":"Bash",`, 1),
-		"a tool named in two cases":            strings.Replace(harmless, `{`, `{"Tool_Name":"Bash",`, 1),
-		"a name with a letter that folds":      strings.Replace(harmless, `{`, `{"tool_u\u017fe_id":"1",`, 1),
-		"arguments twice":                      strings.Replace(harmless, `{`, `{"tool_input":{},`, 1),
-		"a mode twice":                         strings.Replace(harmless, `{`, `{"permission_mode":"plan",`, 1),
-		"one argument twice":                   strings.Replace(harmless, `"file_path"`, `"file_path":"/y","file_path"`, 1),
-		"one argument in two cases":            strings.Replace(harmless, `"file_path"`, `"File_Path":"/y","file_path"`, 1),
-		"one argument twice, once escaped":     strings.Replace(harmless, `"file_path"`, `"file\u005fpath":"/y","file_path"`, 1),
-		"a name twice within an argument":      strings.Replace(harmless, `"/x"`, `[{"a":1,"a":2}]`, 1),
-		"half a character":                     strings.Replace(harmless, "/x", `/\ud83d`, 1),
-		"the other half":                       strings.Replace(harmless, "/x", `/\ude00\ud83d`, 1),
-		"arguments that are null":              strings.Replace(harmless, `{"file_path":"/x"}`, `null`, 1),
-		"arguments that are a list":            strings.Replace(harmless, `{"file_path":"/x"}`, `[]`, 1),
-		"arguments that are a number":          strings.Replace(harmless, `{"file_path":"/x"}`, `1`, 1),
-		"arguments as text that is no JSON":    strings.Replace(harmless, `{"file_path":"/x"}`, `"rm -rf"`, 1),
-		"arguments as text with a loose end":   strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":1,}"`, 1),
-		"arguments as text of two values":      strings.Replace(harmless, `{"file_path":"/x"}`, `"{}{}"`, 1),
-		"arguments as text, one of them twice": strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":1,\"a\":2}"`, 1),
-		"arguments as text, half a character":  strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":\"\\ud83d\"}"`, 1),
-		"no arguments":                         payload(t, map[string]any{"tool_name": "Read", "tool_input": nil}),
-		"no tool":                              payload(t, map[string]any{"tool_name": nil}),
-		"a tool that is a number":              payload(t, map[string]any{"tool_name": 1}),
-		"no event":                             payload(t, map[string]any{"hook_event_name": nil}),
+		"nothing":                                             "",
+		"a byte order mark alone":                             "\xef\xbb\xbf",
+		"half a byte order mark":                              "\xef\xbb{}",
+		"a UTF-16 mark alone":                                 "\xff\xfe",
+		"UTF-16 without mark":                                 half[2:],
+		"UTF-16 cut in a unit":                                half[:len(half)-1],
+		"UTF-16 with half a character":                        strings.Replace(half, "R\x00", "\x3d\xd8", 1),
+		"a cut object":                                        harmless[:len(harmless)-1],
+		"no JSON":                                             "Read",
+		"a list":                                              "[" + harmless + "]",
+		"null":                                                "null",
+		"two values":                                          harmless + harmless,
+		"text behind it":                                      harmless + " x",
+		"text before it":                                      "motd " + harmless,
+		"invalid UTF-8":                                       strings.Replace(harmless, "/x", "/\xff", 1),
+		"Latin-1":                                             strings.Replace(harmless, "/x", "/b\xfcro", 1),
+		"depth without end":                                   strings.Replace(harmless, `"/x"`, strings.Repeat("[", 20000)+strings.Repeat("]", 20000), 1),
+		"a tool named twice":                                  strings.Replace(harmless, `{`, `{"tool_name":"Bash",`, 1),
+		"a tool named in two cases":                           strings.Replace(harmless, `{`, `{"Tool_Name":"Bash",`, 1),
+		"a name with a letter that folds":                     strings.Replace(harmless, `{`, `{"tool_u\u017fe_id":"1",`, 1),
+		"arguments twice":                                     strings.Replace(harmless, `{`, `{"tool_input":{},`, 1),
+		"a mode twice":                                        strings.Replace(harmless, `{`, `{"permission_mode":"plan",`, 1),
+		"one argument twice":                                  strings.Replace(harmless, `"file_path"`, `"file_path":"/y","file_path"`, 1),
+		"one argument in two cases":                           strings.Replace(harmless, `"file_path"`, `"File_Path":"/y","file_path"`, 1),
+		"one argument twice, once escaped":                    strings.Replace(harmless, `"file_path"`, `"file\u005fpath":"/y","file_path"`, 1),
+		"a name twice within an argument":                     strings.Replace(harmless, `"/x"`, `[{"a":1,"a":2}]`, 1),
+		"half a character":                                    strings.Replace(harmless, "/x", `/\ud83d`, 1),
+		"the other half":                                      strings.Replace(harmless, "/x", `/\ude00\ud83d`, 1),
+		"arguments that are null":                             strings.Replace(harmless, `{"file_path":"/x"}`, `null`, 1),
+		"arguments that are a list":                           strings.Replace(harmless, `{"file_path":"/x"}`, `[]`, 1),
+		"arguments that are a number":                         strings.Replace(harmless, `{"file_path":"/x"}`, `1`, 1),
+		"arguments as text that is no JSON":                   strings.Replace(harmless, `{"file_path":"/x"}`, `"rm -rf"`, 1),
+		"arguments as text with a loose end":                  strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":1,}"`, 1),
+		"arguments as text of two values":                     strings.Replace(harmless, `{"file_path":"/x"}`, `"{}{}"`, 1),
+		"arguments as text, one of them twice":                strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":1,\"a\":2}"`, 1),
+		"arguments as text, half a character":                 strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":\"\\ud83d\"}"`, 1),
+		"arguments as text, no colon":                         strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\" 1}"`, 1),
+		"arguments as text, no comma":                         strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":1 \"b\":2}"`, 1),
+		"arguments as text, a comma alone":                    strings.Replace(harmless, `{"file_path":"/x"}`, `"{,}"`, 1),
+		"arguments as text, two commas":                       strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":1,,\"b\":2}"`, 1),
+		"arguments as text, a number for a name":              strings.Replace(harmless, `{"file_path":"/x"}`, `"{1:2}"`, 1),
+		"arguments as text, a value missing":                  strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":}"`, 1),
+		"arguments as text, no end":                           strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":1"`, 1),
+		"arguments as text, nothing in it":                    strings.Replace(harmless, `{"file_path":"/x"}`, `""`, 1),
+		"arguments as text, half a character escaped outside": strings.Replace(harmless, `{"file_path":"/x"}`, `"{\"a\":\"\ud83d\"}"`, 1),
+		"no arguments":                                        payload(t, map[string]any{"tool_name": "Read", "tool_input": nil}),
+		"no tool":                                             payload(t, map[string]any{"tool_name": nil}),
+		"a tool that is a number":                             payload(t, map[string]any{"tool_name": 1}),
+		"no event":                                            payload(t, map[string]any{"hook_event_name": nil}),
 	} {
 		if text == harmless {
 			t.Errorf("%s: nothing was spoilt", behaviour)
@@ -121,6 +131,36 @@ func TestInputWithoutEndIsDeniedInTime(t *testing.T) {
 		"one name for ever":     &endless{start: []byte(`{"`), text: []byte("a")},
 	} {
 		expect(t, behaviour, run(t.Context(), stdin, c), "bypassPermissions", blocked)
+	}
+}
+
+// afterAnswer withholds the end of the input until the answer was written.
+type afterAnswer struct {
+	io.Reader
+	written chan struct{}
+	ended   atomic.Bool
+}
+
+func (a *afterAnswer) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if err != nil {
+		<-a.written
+		a.ended.Store(true)
+	}
+	return n, err
+}
+
+func (a *afterAnswer) Write(p []byte) (int, error) {
+	close(a.written)
+	return len(p), nil
+}
+
+func TestHookOutlivesAnInputThatItCouldNotRead(t *testing.T) {
+	t.Parallel()
+	stdin := &afterAnswer{Reader: strings.NewReader("no JSON"), written: make(chan struct{})}
+	code := hookadapter.Run(t.Context(), stdin, io.Discard, stdin, hookadapter.Config{Gate: noGuards, Deadline: time.Minute})
+	if code != 2 || !stdin.ended.Load() {
+		t.Errorf("exit %d, input ended: %v; want 2 after the end of the input", code, stdin.ended.Load())
 	}
 }
 

@@ -142,6 +142,32 @@ func TestLaw6BrokenGateDenies(t *testing.T) {
 	}
 }
 
+func TestGuardThatNoSessionMadeIsNone(t *testing.T) {
+	t.Parallel()
+	g := answering(t, func(context.Context, string, time.Duration) ([]*rewind.Guard, error) {
+		return []*rewind.Guard{nil, {}}, nil
+	})
+	v := g.Decide(t.Context(), stopVM("web01"))
+	if v.Decision != gate.Deny || !strings.Contains(v.Reason, "not proven") || v.Next == "" {
+		t.Errorf("verdict %+v, want a denial that a guard would lift", v)
+	}
+}
+
+func TestServersToolNamedAsAShellIsAsked(t *testing.T) {
+	t.Parallel()
+	c, err := builtIn(t).With(catalog.Entry{Server: "remote", Tool: "Bash", Command: []string{"command"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := gate.New(c, func() (gate.Guards, error) { return guardsFunc(none), nil }, gate.Policy{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := g.Decide(t.Context(), call("remote", "Bash", map[string]any{"command": "ls"})); v.Decision != gate.Ask {
+		t.Errorf("verdict %+v, want ask: that shell runs elsewhere", v)
+	}
+}
+
 func TestLaw6ZeroValuesDeny(t *testing.T) {
 	t.Parallel()
 	var v gate.Verdict

@@ -34,7 +34,7 @@ type finding struct {
 func (g *Gate) guarded(ctx context.Context, call Call, r catalog.Result) Verdict {
 	v := Verdict{Class: r.Class, Targets: names(r.Targets)}
 	guards, err := g.guards()
-	if err != nil || guards == nil {
+	if err != nil {
 		v.Reason = fmt.Sprintf("Whether %s may run depends on guards, and they cannot be looked up (%v). It did not run.", call, err)
 		return v
 	}
