@@ -43,11 +43,12 @@ func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 // locate finds the one item that a guest path means, by browsing: paths in a session start with a partition, which is
 // no mount point, and often no drive letter (zvm-wire 6.4, 13).
 func (s *Session) locate(ctx context.Context, m mounted, p guestPath) (zvm.Item, error) {
-	roots, err := s.zvm.BrowseFLR(ctx, m.session, "")
+	listing, err := s.zvm.BrowseFLR(ctx, m.session, "")
 	if err != nil {
 		return zvm.Item{}, fmt.Errorf("listing partitions: %w", err)
 	}
-	b := &browser{s: s, session: m.session, folders: map[string][]zvm.Item{}}
+	roots := listing.Items
+	b := &browser{s: s, session: m.session, folders: map[string]zvm.Listing{}}
 	var hits []zvm.Item
 	for _, c := range candidates(roots, p) {
 		item, found, err := b.walk(ctx, c.root, c.parts)
@@ -122,7 +123,7 @@ func ignoresCase(root zvm.Item) bool {
 type browser struct {
 	s       *Session
 	session zvm.SessionID
-	folders map[string][]zvm.Item
+	folders map[string]zvm.Listing
 }
 
 // walk follows parts down from a partition, taking the server's own spelling. Exact names win over names in another
@@ -133,15 +134,19 @@ func (b *browser) walk(ctx context.Context, root zvm.Item, parts []string) (zvm.
 		if !at.Browsable {
 			return zvm.Item{}, false, nil
 		}
-		items, err := b.list(ctx, at.Path)
+		folder, err := b.list(ctx, at.Path)
 		if err != nil {
 			return zvm.Item{}, false, err
 		}
+		items := folder.Items
 		next := slices.IndexFunc(items, func(i zvm.Item) bool { return i.Name() == part })
 		if next < 0 && ignoresCase(root) {
 			next = slices.IndexFunc(items, func(i zvm.Item) bool { return strings.EqualFold(i.Name(), part) })
 		}
-		if next < 0 {
+		switch {
+		case next < 0 && !folder.Complete:
+			return zvm.Item{}, false, fmt.Errorf("%s: the server lists only %d of its items, and %q is not among them", at.Path, len(items), part)
+		case next < 0:
 			return zvm.Item{}, false, nil
 		}
 		at = items[next]
@@ -149,14 +154,14 @@ func (b *browser) walk(ctx context.Context, root zvm.Item, parts []string) (zvm.
 	return at, true, nil
 }
 
-func (b *browser) list(ctx context.Context, path string) ([]zvm.Item, error) {
-	if items, known := b.folders[path]; known {
-		return items, nil
+func (b *browser) list(ctx context.Context, path string) (zvm.Listing, error) {
+	if listing, known := b.folders[path]; known {
+		return listing, nil
 	}
-	items, err := b.s.zvm.BrowseFLR(ctx, b.session, path)
+	listing, err := b.s.zvm.BrowseFLR(ctx, b.session, path)
 	if err != nil {
-		return nil, fmt.Errorf("browsing %s: %w", path, err)
+		return zvm.Listing{}, fmt.Errorf("browsing %s: %w", path, err)
 	}
-	b.folders[path] = items
-	return items, nil
+	b.folders[path] = listing
+	return listing, nil
 }

@@ -195,9 +195,10 @@ func (s *Session) seenInserts(ctx context.Context, t target, since time.Time) st
 	return text
 }
 
+// insertsAt lists the inserts at a VPG, with those of which the server does not say where they ran.
 func (s *Session) insertsAt(ctx context.Context, vpg zvm.VPGID, since time.Time) ([]zvm.Task, error) {
 	tasks, err := s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: zvm.TypeInsertTaggedCP, StartedAfter: since})
-	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !slices.Contains(t.VPGs, vpg) }), err
+	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return len(t.VPGs) > 0 && !slices.Contains(t.VPGs, vpg) }), err
 }
 
 // waitOutForeign returns nil when the failed insert met another one at the same VPG, which has ended now, so that it

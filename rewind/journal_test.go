@@ -76,7 +76,7 @@ func TestGuardsAreThoseOfTheVMAskedFor(t *testing.T) {
 
 func TestGuardsSince(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithManualClock(tagMoment), zvmtest.WithInsertTime(0))
+	w := newWorld(t, stopped()...)
 	w.sim.Advance(time.Hour)
 	for _, id := range []string{"old", "new"} {
 		_, err := w.Protect(t.Context(), "web01", rewind.Change{ID: id})
@@ -152,7 +152,7 @@ func TestFindGuardWithoutAVM(t *testing.T) {
 
 func TestJournalsAreReadPieceByPiece(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithManualClock(tagMoment), zvmtest.WithInsertTime(0))
+	w := newWorld(t, stopped()...)
 	old := w.sim.AddVPG("old", zvmtest.VPGConfig{History: 4 * 24 * time.Hour, JournalAge: 4 * 24 * time.Hour})
 	w.sim.AddVM("long01", old)
 	_, err := w.Protect(t.Context(), "long01", rewind.Change{ID: "c"})

@@ -47,23 +47,24 @@ func TestLaw2_NoWriteIsSentTwice(t *testing.T) {
 		name, method, pattern string
 		run                   func(*testing.T, *world, *rewind.Guard) error
 		left                  func(*world) int // what the server holds open afterwards
+		untold                bool             // only the server's tasks tell of it
 	}{
 		{"insert", "POST", "/v1/vpgs/*/checkpoints", func(t *testing.T, w *world, _ *rewind.Guard) error {
 			_, err := w.Protect(t.Context(), "solo", rewind.Change{})
 			return err
-		}, nil},
+		}, nil, false},
 		{"mount", "POST", "/v1/flrs", func(t *testing.T, w *world, g *rewind.Guard) error {
 			_, err := w.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
 			return err
-		}, func(w *world) int { return len(w.sim.LiveFLRSessions()) }},
+		}, func(w *world) int { return len(w.sim.LiveFLRSessions()) }, false},
 		{"test start", "POST", "/v1/vpgs/*/FailoverTest", func(t *testing.T, w *world, g *rewind.Guard) error {
 			_, err := w.StartTest(t.Context(), g)
 			return err
-		}, nil},
+		}, nil, true},
 		{"clone start", "POST", "/v1/vpgs/*/CloneStart", func(t *testing.T, w *world, g *rewind.Guard) error {
 			_, err := w.Clone(t.Context(), g)
 			return err
-		}, nil},
+		}, nil, true},
 	}
 	for _, write := range writes {
 		for _, fault := range faults {
@@ -76,6 +77,8 @@ func TestLaw2_NoWriteIsSentTwice(t *testing.T) {
 				fault.with(w.sim.On(write.method, write.pattern))
 				err := write.run(t, w, g)
 				switch {
+				case fault.want == done && errors.Is(err, zvm.ErrOutcomeUnknown) && !tellsAll() && write.untold:
+					// The server does not say what its tasks concern, so that nobody can know.
 				case fault.want == done && err != nil:
 					t.Errorf("it was done, and the error is %v", err)
 				case fault.want == unknown && !errors.Is(err, zvm.ErrOutcomeUnknown):
@@ -112,7 +115,7 @@ func TestLaw2_ALostUnmountIsLookedForFirst(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			w := newWorld(t, zvmtest.WithUnmountTime(60e6))
+			w := newWorld(t, zvmtest.WithUnmountTime(lasting(60e6)))
 			g := w.guard(t, "web01")
 			tt.with(w.sim.On("DELETE", "/v1/flrs/*"))
 			r, err := w.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))

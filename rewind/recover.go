@@ -2,11 +2,7 @@ package rewind
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
-	"fmt"
-	"io"
 	"slices"
 	"time"
 
@@ -53,8 +49,10 @@ type Listing struct {
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
 	GuestPath    string           `json:"guestPath"`
 	Items        []ListedItem     `json:"items"`
-	FLRSessionID zvm.SessionID    `json:"flrSessionId"`
-	Unmounted    bool             `json:"unmounted"`
+	// Complete is false when the server seems to hold back items of the folder.
+	Complete     bool          `json:"complete"`
+	FLRSessionID zvm.SessionID `json:"flrSessionId"`
+	Unmounted    bool          `json:"unmounted"`
 }
 
 // ListedItem is one entry of a [Listing].
@@ -136,10 +134,11 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Rec
 			}
 			l.GuestPath = item.Path
 		}
-		items, err := s.zvm.BrowseFLR(ctx, m.session, l.GuestPath)
-		for _, i := range items {
+		folder, err := s.zvm.BrowseFLR(ctx, m.session, l.GuestPath)
+		for _, i := range folder.Items {
 			l.Items = append(l.Items, listedItem(i))
 		}
+		l.Complete = folder.Complete
 		done = err == nil
 		return err
 	})
@@ -210,38 +209,4 @@ func (g *Guard) chooseVM(wanted string) (VM, error) {
 		ambiguous.Candidates = append(ambiguous.Candidates, Protection{VM: v})
 	}
 	return VM{}, ambiguous
-}
-
-// download streams one file into the sink and lets it appear only if it is whole.
-func (s *Session) download(ctx context.Context, m mounted, item zvm.Item, sink Sink) (int64, string, error) {
-	link, err := s.zvm.RequestDownload(ctx, m.session, item.Path)
-	if err != nil {
-		return 0, "", fmt.Errorf("asking for a download link: %w", err)
-	}
-	answer, err := s.zvm.Download(ctx, link)
-	if err != nil {
-		return 0, "", fmt.Errorf("downloading %s: %w", item.Path, err)
-	}
-	defer answer.Body.Close() //nolint:errcheck // the body has been read to its end, or its error returned
-	s.progress(Event{Stage: StageDownloading, VPGName: m.vpgName, Session: m.session, Bytes: item.Size})
-	file, err := sink.open()
-	if err != nil {
-		return 0, "", err
-	}
-	hash := sha256.New()
-	n, err := io.Copy(io.MultiWriter(file, hash), answer.Body)
-	switch {
-	case err != nil:
-		err = fmt.Errorf("downloading %s, after %d bytes: %w", item.Path, n, err)
-	case item.Size >= 0 && n != item.Size:
-		err = fmt.Errorf("downloading %s: got %d bytes of a file of %d", item.Path, n, item.Size)
-	}
-	if err != nil {
-		file.discard()
-		return 0, "", err
-	}
-	if err := file.commit(); err != nil {
-		return 0, "", err
-	}
-	return n, hex.EncodeToString(hash.Sum(nil)), nil
 }

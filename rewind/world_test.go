@@ -1,6 +1,8 @@
 package rewind_test
 
 import (
+	"context"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +22,54 @@ var quick = []zvmtest.Option{
 	zvmtest.WithUnmountTime(5 * time.Millisecond),
 }
 
+// The whole suite runs against any side of the simulator's switches: go test ./rewind -profile hostile -seed 7.
+var (
+	profileFlag = flag.String("profile", "quick", "how the simulated ZVM behaves: quick, realistic or hostile")
+	seedFlag    = flag.Uint64("seed", 1, "the seed of the simulated ZVM")
+)
+
+// speed is how much faster than time the clock of a realistic ZVM runs here.
+const speed = 500
+
+// profile returns the options of the profile that was asked for. Realistic times are those of an appliance, at speed.
+func profile(t *testing.T) []zvmtest.Option {
+	t.Helper()
+	seed := zvmtest.WithSeed(*seedFlag)
+	switch *profileFlag {
+	case "quick":
+		return append([]zvmtest.Option{seed}, quick...)
+	case "hostile":
+		return append([]zvmtest.Option{seed, zvmtest.WithProfile(zvmtest.Hostile)}, quick...)
+	case "realistic":
+		began := time.Now()
+		fast := func() time.Time { return began.Add(speed * time.Since(began)) }
+		return []zvmtest.Option{
+			seed, zvmtest.WithProfile(zvmtest.Realistic), zvmtest.WithClock(fast), zvmtest.WithTokenTTL(speed * time.Minute),
+		}
+	}
+	t.Fatalf("there is no profile %q", *profileFlag)
+	return nil
+}
+
+// lasting returns the length on the ZVM's clock of what is to last d here.
+func lasting(d time.Duration) time.Duration {
+	if *profileFlag == "realistic" {
+		return speed * d
+	}
+	return d
+}
+
+// tellsAll reports whether the ZVM fills in every optional field. A hostile one may leave out reasons, addresses, and
+// what a task concerns.
+func tellsAll() bool { return *profileFlag != "hostile" }
+
+// stopped are the options of a ZVM whose clock only the test moves: nothing in it takes time.
+func stopped() []zvmtest.Option {
+	return []zvmtest.Option{
+		zvmtest.WithManualClock(tagMoment), zvmtest.WithInsertTime(0), zvmtest.WithListLag(0), zvmtest.WithTaskVisibleAfter(0),
+	}
+}
+
 const goodConfig = "server { listen 80; }\n"
 
 // world is a ZVM with web01, which is in one local VPG and in one that recovers to another site.
@@ -33,7 +83,7 @@ type world struct {
 
 func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	t.Helper()
-	sim := zvmtest.Start(t, append(append([]zvmtest.Option{}, quick...), opts...)...)
+	sim := start(t, opts...)
 	w := &world{sim: sim}
 	w.local = sim.AddVPG("web-local", zvmtest.VPGConfig{})
 	w.remote = sim.AddVPG("web-dr", zvmtest.VPGConfig{RecoverySite: sim.AddPeerSite("DR")})
@@ -43,9 +93,15 @@ func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	return w
 }
 
+func start(t *testing.T, opts ...zvmtest.Option) *zvmtest.Server {
+	t.Helper()
+	return zvmtest.Start(t, append(profile(t), opts...)...)
+}
+
 func connect(t *testing.T, sim *zvmtest.Server, opts ...rewind.Option) (*zvm.Client, *rewind.Session) {
 	t.Helper()
-	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()))
+	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()),
+		zvm.WithRetry(zvm.RetryPolicy{Max: 2, MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond}))
 	must(t, err)
 	opts = append([]rewind.Option{
 		rewind.WithAgent("patch-bot"),
@@ -81,6 +137,25 @@ func taggedIn(v *zvmtest.VPG) []string {
 		tags = append(tags, cp.Tag)
 	}
 	return tags
+}
+
+// untilSeen returns a context that ends once the server has seen a request, for requests that it never answers.
+func (w *world) untilSeen(t *testing.T, method, pattern string) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(time.Millisecond)
+		defer ticker.Stop()
+		for before := w.sim.Count(method, pattern); ctx.Err() == nil; <-ticker.C {
+			if w.sim.Count(method, pattern) > before {
+				cancel()
+			}
+		}
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	return ctx
 }
 
 func must(t *testing.T, err error) {

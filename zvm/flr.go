@@ -1,11 +1,12 @@
 package zvm
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
 	"net/url"
 	"strings"
@@ -190,9 +191,62 @@ func (w wireItem) item(parent string) Item {
 	return item
 }
 
+// Listing is what one folder holds.
+type Listing struct {
+	Items []Item
+	// Complete is false when the server seems to hold back items: it answers every page with the same full one.
+	Complete bool
+}
+
+const (
+	browsePageSize = 1000 // what one request asks for
+	// smallestPage is the fewest items that a server is thought to cut a list at.
+	smallestPage = 50
+)
+
 // BrowseFLR returns what one folder of a ready session holds; the empty path holds the partitions. A path uses "/" and
 // the server's own spelling, and travels unescaped within the JSON body.
-func (c *Client) BrowseFLR(ctx context.Context, id SessionID, path string) ([]Item, error) {
+//
+// Servers page in ways that are not documented (zvm-wire 6.4): pages may count from 0 or from 1, or be ignored. The
+// first request names no page, the following ones go on for as long as they bring new items.
+func (c *Client) BrowseFLR(ctx context.Context, id SessionID, path string) (Listing, error) {
+	first, err := c.browsePage(ctx, id, path, nil)
+	if err != nil {
+		return Listing{}, err
+	}
+	l := Listing{Items: first, Complete: true}
+	if len(first) < smallestPage {
+		return l, nil
+	}
+	known := make(map[string]bool, len(first))
+	for _, i := range first {
+		known[i.Path] = true
+	}
+	for number := 1; ; number++ {
+		page, err := c.browsePage(ctx, id, path, &number)
+		var refused *Error
+		switch {
+		case errors.As(err, &refused) && refused.Status >= 400 && !refused.Temporary() && ctx.Err() == nil:
+			page = nil // some servers refuse a page that is not there
+		case err != nil:
+			return Listing{}, err
+		}
+		fresh := 0
+		for _, i := range page {
+			if !known[i.Path] {
+				known[i.Path] = true
+				l.Items = append(l.Items, i)
+				fresh++
+			}
+		}
+		if fresh == 0 && number > 1 {
+			l.Complete = len(page) == 0 || len(first) != browsePageSize
+			return l, nil
+		}
+	}
+}
+
+func (c *Client) browsePage(ctx context.Context, id SessionID, path string, number *int) ([]Item, error) {
 	address, err := apiPath("v1", "flrs", string(id), "browse")
 	if err != nil {
 		return nil, err
@@ -203,8 +257,10 @@ func (c *Client) BrowseFLR(ctx context.Context, id SessionID, path string) ([]It
 	cl := call{
 		op: "BrowseFLR", method: http.MethodPost, path: address, safe: true,
 		body: struct {
-			Path string `json:"path"`
-		}{path},
+			Path   string `json:"path"`
+			Number *int   `json:"pageNumber,omitempty"`
+			Size   int    `json:"pageSize"`
+		}{path, number, browsePageSize},
 	}
 	body, err := c.writeRaw(ctx, cl)
 	if err != nil {
@@ -237,48 +293,92 @@ func checkSessionPath(path string) error {
 	return nil
 }
 
-// RequestDownload asks for a link to the given paths of a ready session. The link opens the guest's data to whoever
-// holds it: it is a secret.
-func (c *Client) RequestDownload(ctx context.Context, id SessionID, paths ...string) (Secret, error) {
+// Download is guest data on its way. The caller closes the body.
+type Download struct {
+	Body io.ReadCloser
+	Size int64 // what the server announced, -1 when it announced nothing
+}
+
+// DownloadFLR asks for the given paths of a ready session and opens the data. Servers answer with a link, which is
+// followed within the client's own origin only, or with the data itself; one file may come as it is or in a zip, several
+// come in a zip (zvm-wire 6.5).
+//
+// There is no limit on the whole transfer: the context ends it, and so does a stretch without a byte (see
+// [WithIdleTimeout]). An HTML page is an error, not a file.
+func (c *Client) DownloadFLR(ctx context.Context, id SessionID, paths ...string) (*Download, error) {
 	address, err := apiPath("v1", "flrs", string(id), "download")
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	if len(paths) == 0 {
-		return "", errors.New("zvm: a download needs a path")
+		return nil, errors.New("zvm: a download needs a path")
 	}
 	for _, p := range paths {
 		if err := checkSessionPath(p); err != nil || p == "" {
-			return "", errors.Join(err, errors.New("zvm: a download needs whole paths"))
+			return nil, errors.Join(err, errors.New("zvm: a download needs whole paths"))
 		}
 	}
 	cl := call{
-		op: "RequestDownload", method: http.MethodPost, path: address, safe: true,
+		op: "DownloadFLR", method: http.MethodPost, path: address, safe: true,
 		body: struct {
 			PathList []string `json:"pathList"`
 		}{paths},
 	}
-	body, err := c.writeRaw(ctx, cl)
+	x, err := c.sender.exchange(cl)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	link := string(bytes.Trim(bytes.TrimSpace(body), `"`))
-	var s string
-	if json.Unmarshal(body, &s) == nil {
-		link = s
+	x.header.Set("Accept", "application/json, */*;q=0.1")
+	resp, err := c.send(ctx, x)
+	if err != nil {
+		return nil, err
 	}
-	if link == "" {
-		return "", answerError(cl, errors.New("the answer holds no link"))
+	if !saysText(resp.Header) {
+		return &Download{Body: resp.Body, Size: resp.ContentLength}, nil
 	}
-	return Secret(link), nil
+	defer closeBody(resp.Body)
+	body, err := readAll(resp.Body, maxErrorBody)
+	if err != nil {
+		return nil, x.failed(ctx, err)
+	}
+	if markup(resp.Header, body) {
+		return nil, x.badAnswer(resp, body, errMarkup)
+	}
+	link, err := downloadLink(withoutBOM(body))
+	if err != nil {
+		// What is not a link may still be one that was misread: none of it is shown.
+		return nil, x.badAnswer(resp, nil, err)
+	}
+	data, err := c.open(ctx, call{op: "DownloadFLR"}, link)
+	if err != nil {
+		return nil, err
+	}
+	return &Download{Body: data.Body, Size: data.ContentLength}, nil
 }
 
-// Download opens a link that [Client.RequestDownload] returned. The caller closes the body. There is no limit on the
-// whole transfer: the context ends it, and so does a stretch without a byte (see [WithIdleTimeout]). A link to any
-// other origin than the client's is refused, and an HTML page is an error, not a file.
-func (c *Client) Download(ctx context.Context, link Secret) (*http.Response, error) {
-	cl := call{op: "Download", method: http.MethodGet, path: "(download link)"}
-	return c.open(ctx, cl, link.Reveal())
+// saysText reports whether an answer may be a link: guest data is sent as what it is, not as JSON or text.
+func saysText(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err != nil || strings.HasPrefix(kind, "text/") || strings.HasSuffix(kind, "json") || strings.HasSuffix(kind, "xml")
+}
+
+// downloadLink reads a link out of a JSON string, or out of bare text that is one.
+func downloadLink(body []byte) (string, error) {
+	text := strings.TrimSpace(string(body))
+	var s string
+	if json.Unmarshal(body, &s) == nil {
+		text = strings.TrimSpace(s)
+	}
+	link, err := url.Parse(text)
+	switch {
+	case err != nil || text == "" || strings.ContainsAny(text, " \t\r\n\"<>{}"):
+		return "", errors.New("the answer is not a link")
+	case link.Scheme == "" && link.Host == "" && !strings.Contains(link.Path, "/"):
+		return "", errors.New("the answer is not a link")
+	case link.Scheme != "" && link.Scheme != "https" && link.Scheme != "http":
+		return "", errors.New("the answer is not a link")
+	}
+	return text, nil
 }
 
 // UnmountFLR asks for a session to be closed. It returns the task that does so, empty when the server names none. A

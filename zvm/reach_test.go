@@ -93,8 +93,6 @@ func filled(t *testing.T, typ reflect.Type) reflect.Value {
 		v.Set(reflect.ValueOf(t.Context()))
 	case typ == reflect.TypeFor[time.Time]():
 		v.Set(reflect.ValueOf(time.Unix(1764410400, 0)))
-	case typ == reflect.TypeFor[zvm.Secret]():
-		v.SetString("/v1/downloads/link")
 	case typ.Kind() == reflect.String:
 		v.SetString("id")
 	case typ.Kind() == reflect.Bool:
@@ -130,6 +128,9 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	r.seen = append(r.seen, req.Method+" "+path)
 	r.mu.Unlock()
 	body := `{"access_token":"MARKER-t","expires_in":300,"token_type":"Bearer"}`
+	if strings.HasSuffix(path, "/download") {
+		body = `"/v1/downloads/link"`
+	}
 	return &http.Response{
 		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
 		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
