@@ -22,29 +22,27 @@ func TestArgumentsAreReadStrictly(t *testing.T) {
 		{"text in place of an object", `"web01"`, `not a JSON object`},
 		{"nothing", ``, `"vm" is missing`},
 	}
-	w := newWorld(t)
-	for _, era := range eras {
+	inBothEras(t, func(t *testing.T, era string) {
+		w := newWorld(t)
 		client := w.connect(t, era)
 		for _, tt := range tests {
-			t.Run(era+"/"+tt.name, func(t *testing.T) {
-				params := &mcp.CallToolParams{Name: findTool}
-				if tt.arguments != "" {
-					params.Arguments = json.RawMessage(tt.arguments)
-				}
-				result, err := client.CallTool(t.Context(), params)
-				if err != nil {
-					t.Fatal(err)
-				}
-				f := structured[struct{ Error failure }](t, result).Error
-				if f.Code != "invalid_arguments" || !strings.Contains(f.Detail, tt.says) {
-					t.Errorf("refusal = %+v, want %s", f, tt.says)
-				}
-			})
+			params := &mcp.CallToolParams{Name: findTool}
+			if tt.arguments != "" {
+				params.Arguments = json.RawMessage(tt.arguments)
+			}
+			result, err := client.CallTool(t.Context(), params)
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := structured[struct{ Error failure }](t, result).Error
+			if f.Code != "invalid_arguments" || !strings.Contains(f.Detail, tt.says) {
+				t.Errorf("refusal = %+v, want %s", f, tt.says)
+			}
 		}
-	}
-	if n := len(w.zvm.Requests()); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+		if n := len(w.zvm.Requests()); n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+	})
 }
 
 func TestNullMeansNotGiven(t *testing.T) {

@@ -34,7 +34,7 @@ func (t *toolset) checkTool() (tool, error) {
 			"change a virtual machine. For mutating call %s next. Unknown does not mean safe: put the question in the result to the human, word "+
 			"for word, and wait for the answer. Runs nothing and contacts nobody.", t.name(guardName)),
 		hints:     hints(true, false, true, false),
-		refine:    atLeastOneCharacter("tool"),
+		refine:    boundText("server", "tool", "vm"),
 		untouched: "The tool was not checked. Do not take it for safe.",
 	}, t.check)
 }

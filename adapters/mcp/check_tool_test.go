@@ -44,24 +44,22 @@ func TestCheckTellsOfATool(t *testing.T) {
 		{"by the name a host gives it", args{"tool": "mcp__pve__stop_vm"}, catalog.Mutating, false, false},
 		{"of the host itself", args{"tool": "Bash"}, catalog.Unknown, false, true},
 	}
-	w := newWorld(t)
-	for _, era := range eras {
+	inBothEras(t, func(t *testing.T, era string) {
+		w := newWorld(t)
 		client := w.connect(t, era, mcpadapter.WithCatalog(known))
 		for _, tt := range tests {
-			t.Run(era+"/"+tt.name, func(t *testing.T) {
-				r := call[checked](t, client, checkTool, tt.args)
-				if r.Class != tt.class || r.MayRun != tt.mayRun || (r.Question != "") != tt.asks || r.Reason == "" || r.NextStep == "" {
-					t.Errorf("result = %+v", r)
-				}
-				if tt.class == catalog.Unknown && !strings.Contains(r.NextStep, "does not mean safe") {
-					t.Errorf("unknown may be taken for safe: %s", r.NextStep)
-				}
-			})
+			r := call[checked](t, client, checkTool, tt.args)
+			if r.Class != tt.class || r.MayRun != tt.mayRun || (r.Question != "") != tt.asks || r.Reason == "" || r.NextStep == "" {
+				t.Errorf("result = %+v", r)
+			}
+			if tt.class == catalog.Unknown && !strings.Contains(r.NextStep, "does not mean safe") {
+				t.Errorf("unknown may be taken for safe: %s", r.NextStep)
+			}
 		}
-	}
-	if n := len(w.zvm.Requests()); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+		if n := len(w.zvm.Requests()); n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+	})
 }
 
 func TestCheckQuotesWhatTheHumanIsAskedAbout(t *testing.T) {

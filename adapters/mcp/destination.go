@@ -23,7 +23,7 @@ type destination struct {
 	name    string
 	path    string // absolute
 	replace bool
-	done    bool
+	moved   bool // the temporary name is the destination's by now
 }
 
 // createBelowRecoverDir refuses a bad destination before anything is asked of the ZVM.
@@ -141,20 +141,30 @@ func (d *destination) commit() error {
 			return destExists()
 		}
 		if err == nil {
+			d.syncFolder()
 			return nil
 		}
 	}
 	if err := d.folder.Rename(d.temp, d.name); err != nil {
 		return destRefused("The destination could not be given its name.", seeDetail, err)
 	}
-	d.done = true
+	d.moved = true
+	d.syncFolder()
 	return nil
+}
+
+// syncFolder makes the new name last. Systems that cannot sync a folder keep names in their own way.
+func (d *destination) syncFolder() {
+	if folder, err := d.folder.Open("."); err == nil {
+		_ = folder.Sync()
+		_ = folder.Close()
+	}
 }
 
 // discard removes what has no name yet and lets go of the folder.
 func (d *destination) discard() {
 	_ = d.Close()
-	if !d.done {
+	if !d.moved {
 		_ = d.folder.Remove(d.temp)
 	}
 	_ = d.folder.Close()

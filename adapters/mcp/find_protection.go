@@ -28,7 +28,7 @@ func (t *toolset) findProtectionTool() (tool, error) {
 			"can be guarded now. Use it to learn which machine a name means, or why guarding failed. Changes nothing. Before a change call %s "+
 			"directly; it looks the protection up itself.", t.name(guardName)),
 		hints:     hints(true, false, true, true),
-		refine:    atLeastOneCharacter("vm"),
+		refine:    boundText("vm"),
 		untouched: "Nothing was changed.",
 	}, t.findProtection)
 }

@@ -37,10 +37,10 @@ func (t *toolset) guardTool() (tool, error) {
 			"with %s and the changeId.", t.name(recoverFileName)),
 		hints: hints(false, false, false, true),
 		refine: func(input *jsonschema.Schema) {
-			atLeastOneCharacter("vm", "action", "changeId")(input)
+			boundText("vm", "action", "changeId")(input)
 			vms := input.Properties["vms"]
 			vms.MinItems, vms.MaxItems = jsonschema.Ptr(1), jsonschema.Ptr(maxGuardedVMs)
-			vms.Items.MinLength = jsonschema.Ptr(1)
+			vms.Items.MinLength, vms.Items.MaxLength = jsonschema.Ptr(1), jsonschema.Ptr(maxTextLength)
 		},
 		untouched: "The change is not guarded and nothing was inserted. Do not make the change.",
 	}, t.guard)
@@ -71,20 +71,4 @@ func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult,
 		NextStep: fmt.Sprintf("The change is guarded. Make it now. If it goes wrong, call %s with this changeId.",
 			t.name(recoverFileName)),
 	}, nil
-}
-
-// atLeastOneCharacter refuses empty text for the named properties.
-func atLeastOneCharacter(names ...string) func(*jsonschema.Schema) {
-	return func(input *jsonschema.Schema) {
-		for _, name := range names {
-			input.Properties[name].MinLength = jsonschema.Ptr(1)
-		}
-	}
-}
-
-func orEmpty[T any](s []T) []T {
-	if s == nil {
-		return []T{}
-	}
-	return s
 }

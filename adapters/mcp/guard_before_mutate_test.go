@@ -1,10 +1,12 @@
 package mcpadapter_test
 
 import (
-	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/sync/errgroup"
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
@@ -57,19 +59,26 @@ func TestGuardsMadeAtOnceShareOneToken(t *testing.T) {
 	t.Parallel()
 	inBothEras(t, func(t *testing.T, era string) {
 		const calls = 64
-		w := newWorld(t)
+		w := newWorld(t, zvmtest.WithInsertTime(time.Millisecond))
 		client := w.connect(t, era)
-		records := make([]rewind.GuardRecord, calls)
-		var g sync.WaitGroup
+		results := make([]*mcp.CallToolResult, calls)
+		var g errgroup.Group
 		for i := range calls {
-			g.Go(func() {
-				records[i] = call[rewind.GuardRecord](t, client, guardTool, args{"vm": "web01", "action": "x"})
+			g.Go(func() error {
+				result, err := client.CallTool(t.Context(), &mcp.CallToolParams{
+					Name: guardTool, Arguments: map[string]any{"vm": "web01", "action": "x"},
+				})
+				results[i] = result
+				return err
 			})
 		}
-		g.Wait()
+		if err := g.Wait(); err != nil {
+			t.Fatal(err)
+		}
 
 		changes := map[string]bool{}
-		for _, r := range records {
+		for _, result := range results {
+			r := structured[rewind.GuardRecord](t, result)
 			changes[r.ChangeID] = r.Proof == rewind.ProofTaskAndJournal && len(r.Checkpoints) == 1
 		}
 		if len(changes) != calls {
@@ -100,20 +109,18 @@ func TestGuardRefusals(t *testing.T) {
 		{"no action", args{"vm": "web01"}, "invalid_arguments"},
 		{"an unknown VM", args{"vm": "web99", "action": "x"}, "not_found"},
 	}
-	w := newWorld(t)
-	for _, era := range eras {
+	inBothEras(t, func(t *testing.T, era string) {
+		w := newWorld(t)
 		client := w.connect(t, era)
 		for _, tt := range tests {
-			t.Run(era+"/"+tt.name, func(t *testing.T) {
-				if f := refusedCall(t, client, guardTool, tt.args); f.Code != tt.code {
-					t.Errorf("code = %s, want %s", f.Code, tt.code)
-				}
-			})
+			if f := refusedCall(t, client, guardTool, tt.args); f.Code != tt.code {
+				t.Errorf("code = %s, want %s", f.Code, tt.code)
+			}
 		}
-	}
-	if n := w.zvm.Count("POST", "/v1/vpgs/*/checkpoints"); n != 0 {
-		t.Errorf("%d inserts were sent", n)
-	}
+		if n := w.zvm.Count("POST", "/v1/vpgs/*/checkpoints"); n != 0 {
+			t.Errorf("%d inserts were sent", n)
+		}
+	})
 }
 
 func TestAmbiguousVMListsCandidatesToChooseFrom(t *testing.T) {

@@ -43,7 +43,7 @@ func (t *toolset) recoverFileTool() (tool, error) {
 			"result. It does not write into the guest: compare, then put the file back with your own tools. Takes some seconds, and up to minutes.",
 			t.name(guardName)),
 		hints:     hints(false, true, false, true),
-		refine:    atLeastOneCharacter("changeId", "path", "vm", "dest"),
+		refine:    boundText("changeId", "path", "vm", "dest"),
 		untouched: "No file was written and nothing was changed in the guest.",
 	}, t.recoverFile)
 }

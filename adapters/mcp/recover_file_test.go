@@ -156,7 +156,7 @@ func TestRecoverPutsOnlySmallTextIntoTheAnswer(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
 			call := args{"changeId": w.guarded(t, "/f", tt.content), "path": "/f"}
-			result := callAny(t.Context(), t, w.connect(t, eras[1]), recoverTool, call)
+			result := callAny(t, w.connect(t, eras[1]), recoverTool, call)
 			got := structured[struct {
 				Content string
 				Error   failure

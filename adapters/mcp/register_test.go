@@ -3,6 +3,7 @@ package mcpadapter_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -71,8 +72,29 @@ func TestRegisterReplacesNoToolOfTheServer(t *testing.T) {
 	if got := names(t, client); !slices.Equal(got, []string{findTool, guardTool}) {
 		t.Errorf("tools = %v, want those of the host alone", got)
 	}
-	if result := callAny(t.Context(), t, client, guardTool, nil); text(result) != "the host's\n" {
+	if result := callAny(t, client, guardTool, nil); text(result) != "the host's\n" {
 		t.Errorf("the host's tool answers %s", text(result))
+	}
+}
+
+func TestRegisterAddsNothingWhenTheServerDoesNotTellItsTools(t *testing.T) {
+	t.Parallel()
+	server := hostServer(guardTool)
+	strict := true
+	server.AddReceivingMiddleware(func(next mcp.MethodHandler) mcp.MethodHandler {
+		return func(ctx context.Context, method string, r mcp.Request) (mcp.Result, error) {
+			if strict && method == "tools/list" {
+				return nil, errors.New("strangers are refused")
+			}
+			return next(ctx, method, r)
+		}
+	})
+	if err := mcpadapter.Register(server, newWorld(t).session); err == nil {
+		t.Error("no error")
+	}
+	strict = false
+	if got := names(t, connect(t, server, eras[0], nil)); !slices.Equal(got, []string{guardTool}) {
+		t.Errorf("tools = %v", got)
 	}
 }
 
@@ -139,7 +161,7 @@ func TestAPanicIsOneFailedCall(t *testing.T) {
 				t.Errorf("refusal = %+v", f)
 			}
 		}
-		if result := callAny(t.Context(), t, client, "list_vms", nil); result.IsError {
+		if result := callAny(t, client, "list_vms", nil); result.IsError {
 			t.Errorf("the host's own tool suffers: %s", text(result))
 		}
 		if !strings.Contains(log.String(), "nil pointer") {

@@ -73,3 +73,24 @@ func errorSchema() *jsonschema.Schema {
 		Required:      []string{"code", "message", "notDone", "nextStep", "detail"},
 	}
 }
+
+// maxTextLength is the most characters that an argument may have: as many as the longest path of a guest.
+const maxTextLength = 4096
+
+// boundText refuses empty and endless text for the named properties.
+func boundText(names ...string) func(*jsonschema.Schema) {
+	return func(input *jsonschema.Schema) {
+		for _, name := range names {
+			p := input.Properties[name]
+			p.MinLength, p.MaxLength = jsonschema.Ptr(1), jsonschema.Ptr(maxTextLength)
+		}
+	}
+}
+
+// orEmpty keeps null out of JSON, where a client expects an array.
+func orEmpty[T any](s []T) []T {
+	if s == nil {
+		return []T{}
+	}
+	return s
+}

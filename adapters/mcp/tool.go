@@ -1,6 +1,7 @@
 package mcpadapter
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -124,10 +125,13 @@ var errPanicked = errors.New("the tool failed inside; its server's log has the d
 
 // answer returns a result, in its own order of fields, as structured content and as text for clients without.
 func answer(out any) (*mcp.CallToolResult, error) {
-	data, err := json.Marshal(out)
-	if err != nil {
+	var b bytes.Buffer
+	encoder := json.NewEncoder(&b)
+	encoder.SetEscapeHTML(false) // a file full of markup stays readable
+	if err := encoder.Encode(out); err != nil {
 		return nil, err
 	}
+	data := bytes.TrimSpace(b.Bytes())
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: string(data)}},
 		StructuredContent: json.RawMessage(data),

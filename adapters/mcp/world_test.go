@@ -1,7 +1,6 @@
 package mcpadapter_test
 
 import (
-	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -101,7 +100,7 @@ type args map[string]any
 // call calls a tool and decodes the structured content of its answer, which has to be a good one.
 func call[T any](t *testing.T, c *mcp.ClientSession, tool string, a args) T {
 	t.Helper()
-	result := callAny(t.Context(), t, c, tool, a)
+	result := callAny(t, c, tool, a)
 	if result.IsError {
 		t.Fatalf("%s was refused: %s", tool, text(result))
 	}
@@ -123,7 +122,7 @@ type failure struct {
 // refusedCall calls a tool that has to refuse, and checks what every refusal owes: words that say what was not done.
 func refusedCall(t *testing.T, c *mcp.ClientSession, tool string, a args) failure {
 	t.Helper()
-	result := callAny(t.Context(), t, c, tool, a)
+	result := callAny(t, c, tool, a)
 	if !result.IsError {
 		t.Fatalf("%s was not refused: %s", tool, text(result))
 	}
@@ -135,9 +134,9 @@ func refusedCall(t *testing.T, c *mcp.ClientSession, tool string, a args) failur
 	return f
 }
 
-func callAny(ctx context.Context, t *testing.T, c *mcp.ClientSession, tool string, a args) *mcp.CallToolResult {
+func callAny(t *testing.T, c *mcp.ClientSession, tool string, a args) *mcp.CallToolResult {
 	t.Helper()
-	result, err := c.CallTool(ctx, &mcp.CallToolParams{Name: tool, Arguments: map[string]any(a)})
+	result, err := c.CallTool(t.Context(), &mcp.CallToolParams{Name: tool, Arguments: map[string]any(a)})
 	if err != nil {
 		t.Fatalf("%s: %v", tool, err)
 	}

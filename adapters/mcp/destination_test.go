@@ -1,0 +1,48 @@
+package mcpadapter
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Whatever the destination, nothing appears but below the recovery folder, and nothing at all is left when the file
+// does not become whole.
+func FuzzDestinationStaysBelowTheRecoveryFolder(f *testing.F) {
+	for _, seed := range []string{
+		"a", "a/b", "../a", "/a", "a/../../b", ".", "", "a//b", "out/a", "out", `a\b`, "a\x00", "a\n", "CON", "a:b", "ü", "\xff",
+		strings.Repeat("a/", 100) + "a", strings.Repeat("a", 300),
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, dest string) {
+		parent := t.TempDir()
+		dir, outside := filepath.Join(parent, "in"), filepath.Join(parent, "outside")
+		for _, d := range []string{dir, outside} {
+			if err := os.Mkdir(d, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Symlink(outside, filepath.Join(dir, "out")); err != nil {
+			t.Fatal(err)
+		}
+		d, err := (&toolset{recoverDir: dir}).createBelowRecoverDir(dest, true)
+		if err == nil {
+			if !strings.HasPrefix(d.path, dir+string(filepath.Separator)) {
+				t.Errorf("%q is written to %s", dest, d.path)
+			}
+			d.discard()
+		}
+		err = filepath.WalkDir(parent, func(path string, entry fs.DirEntry, err error) error {
+			if err == nil && (entry.Type().IsRegular() || strings.HasPrefix(path, outside+"/")) {
+				t.Errorf("%q left %s behind", dest, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	})
+}
