@@ -47,8 +47,8 @@
 // # Faults
 //
 // On scripts what happens to requests: an answer, a cut before or after the
-// work was done, a hang, a truncated body. ScriptTask scripts how a task
-// ends. Both are exact: nothing is random, and a script that did not run
+// work was done, a hang, a truncated body. ScriptTask scripts how the next
+// task of a type ends. Both are exact: nothing is random, and a script that did not run
 // fails the test.
 //
 // # Evidence

@@ -175,7 +175,9 @@ func (s *Server) takeFault(c *call) faultPlan {
 		f.left = max(f.left-1, -1)
 		f.fired++
 		c.entry.Fault = f.String()
-		return f.faultPlan
+		plan := f.faultPlan
+		plan.header = f.header.Clone()
+		return plan
 	}
 	return faultPlan{}
 }
