@@ -139,6 +139,7 @@ func jsonUnlessEmpty(body string) string {
 	return "application/json; charset=utf-8"
 }
 
+// String names what the fault waits for, as Unused lists it.
 func (f *Fault) String() string { return "fault on " + f.method + " " + f.pattern }
 
 func (p *faultPlan) armed() bool { return p.kind != faultNone || p.delay > 0 || p.header != nil }
