@@ -130,13 +130,32 @@ func TestJournalThatCannotBeReadDenies(t *testing.T) {
 	s.expect(t, "a journal that fails", gate.Deny, "could not be found out", "web01")
 }
 
+func TestGuardIsAsOldAsItsOldestCheckpoint(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	change := rewind.Change{ID: "c1", Action: "power off"}
+	protect := func() {
+		t.Helper()
+		if _, err := s.session.Protect(t.Context(), "web01", change); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.dr.SetStatus(0, 0)
+	protect()
+	// Beyond the greatest age, and still within what a journal is asked for to be sure.
+	s.Advance(30*time.Minute + time.Second)
+	s.dr.SetStatus(1, 0)
+	protect()
+	s.expect(t, "one checkpoint is too old", gate.Deny, "old, more than 30m", "web01")
+}
+
 func TestCheckpointFromTheFutureIsNoGuard(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	pin := s.protect(t, "db01").Record().Checkpoints[0]
-	s.expect(t, "a checkpoint of now", gate.Allow, "guarded", "db01")
-	s.On("GET", "/v1/vpgs/*/checkpoints").Garbage(fmt.Sprintf(
+	pin := s.protect(t, "web01").Record().Checkpoints[0]
+	s.expect(t, "checkpoints of now", gate.Allow, "guarded", "web01")
+	s.On("GET", "/v1/vpgs/"+string(pin.VPGID)+"/checkpoints").Garbage(fmt.Sprintf(
 		`[{"CheckpointIdentifier":"786","TimeStamp":%q,"Tag":%q,"Vss":false}]`,
 		s.Now().Add(2*time.Minute).Format(time.RFC3339), pin.Tag), "application/json")
-	s.expect(t, "a checkpoint of a time to come", gate.Deny, "from the future", "db01")
+	s.expect(t, "one checkpoint of a time to come", gate.Deny, "from the future", "web01")
 }
