@@ -86,13 +86,13 @@ type refused struct{ refusalError }
 func (r *refused) Error() string { return r.Message + " " + r.Detail }
 
 // explain tells an error to an agent. Untouched says what did not happen, for errors that do not say more.
-func (t *toolset) explain(err error, untouched string) refusalError {
+func (t *toolset) explain(ctx context.Context, err error, untouched string) refusalError {
 	e := refusalError{Code: codeFailed, Message: "The call failed.", NotDone: untouched, NextStep: seeDetail, Detail: err.Error()}
 	var own *refused
 	if errors.As(err, &own) {
 		e = own.refusalError
 	} else {
-		t.explainKind(err, &e)
+		t.explainKind(ctx, err, &e)
 	}
 	if open := asLeftOpen(err); open != nil {
 		e.LeftOpen = open
@@ -104,15 +104,16 @@ func (t *toolset) explain(err error, untouched string) refusalError {
 	return e
 }
 
-// explainKind goes from the causes that say most to those that say least: an error may match several.
-func (t *toolset) explainKind(err error, e *refusalError) {
+// explainKind goes from the causes that say most to those that say least: an error may match several. Whether the
+// waiting was ended is asked of the context, since whoever ends one may give a cause of their own.
+func (t *toolset) explainKind(ctx context.Context, err error, e *refusalError) {
 	var (
 		partial     *rewind.PartialGuardError
 		unprotected *rewind.NotProtectedError
 	)
 	switch {
 	case errors.As(err, &partial):
-		t.explainPartial(partial, e)
+		t.explainPartial(ctx, partial, e)
 	case errors.As(err, &unprotected):
 		e.Code, e.VPGs = codeNotProtected, unprotected.VPGs
 		e.Message = "No VPG protects the VM now."
@@ -123,11 +124,11 @@ func (t *toolset) explainKind(err error, e *refusalError) {
 		e.NextStep = "Tell the human. Do not take the change for guarded."
 	case t.explainChoice(err, e), t.explainFile(err, e):
 	default:
-		t.explainWire(err, e)
+		t.explainWire(ctx, err, e)
 	}
 }
 
-func (t *toolset) explainPartial(partial *rewind.PartialGuardError, e *refusalError) {
+func (t *toolset) explainPartial(ctx context.Context, partial *rewind.PartialGuardError, e *refusalError) {
 	e.Code, e.ChangeID, e.Tagged = codePartialGuard, partial.ChangeID, partial.Tagged
 	for _, f := range partial.Failed {
 		e.Unfinished = append(e.Unfinished, unfinished{
@@ -137,10 +138,10 @@ func (t *toolset) explainPartial(partial *rewind.PartialGuardError, e *refusalEr
 	e.Message = fmt.Sprintf("The change is not guarded: of its VPGs, %d have a tagged checkpoint and %d have none that is proven.",
 		len(partial.Tagged), len(partial.Failed))
 	e.NotDone = "The change is not guarded. Do not make it."
-	e.NextStep = fmt.Sprintf("Call %s again with this changeId: tagged checkpoints that stand are "+
-		"used and not inserted again.", t.name(guardName))
+	e.NextStep = fmt.Sprintf("When the tasks in unfinished have ended, call %s again with this changeId: tagged checkpoints that "+
+		"stand are used and not inserted again.", t.name(guardName))
 	switch {
-	case errors.Is(partial, context.Canceled), errors.Is(partial, context.DeadlineExceeded):
+	case ctx.Err() != nil:
 		e.Code = codeCancelled
 		e.Message += " The waiting was ended before the proof. " + goesOn
 	case errors.Is(partial, zvm.ErrOutcomeUnknown):
@@ -208,9 +209,9 @@ func (t *toolset) explainFile(err error, e *refusalError) bool {
 }
 
 // explainWire tells what went wrong between here and the ZVM.
-func (t *toolset) explainWire(err error, e *refusalError) {
+func (t *toolset) explainWire(ctx context.Context, err error, e *refusalError) {
 	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+	case ctx.Err() != nil:
 		e.Code, e.Message = codeCancelled, "The waiting was ended before the call was done. "+goesOn
 		e.NextStep = "Call again when the answer is still wanted."
 	case errors.Is(err, zvm.ErrOutcomeUnknown):

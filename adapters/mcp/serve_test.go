@@ -205,12 +205,12 @@ func deadline(server *mcp.Server, reached <-chan struct{}) {
 			if method != "tools/call" {
 				return next(ctx, method, r)
 			}
-			ctx, cancel := context.WithCancel(ctx)
-			defer cancel()
+			ctx, cancel := context.WithCancelCause(ctx)
+			defer cancel(nil)
 			go func() {
 				select {
 				case <-reached:
-					cancel()
+					cancel(errors.New("the host's own limit"))
 				case <-ctx.Done():
 				}
 			}()

@@ -108,7 +108,7 @@ func define[In, Out any](t *toolset, d definition, run func(context.Context, cal
 	handle := func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		out, err := attempt(ctx, request)
 		if err != nil {
-			return t.refuse(err, d.untouched)
+			return t.refuse(ctx, err, d.untouched)
 		}
 		return answer(out)
 	}
@@ -140,8 +140,8 @@ func answer(out any) (*mcp.CallToolResult, error) {
 
 // refuse returns a tool error. Its first text is for reading and is made of our words alone; all else is in the
 // structured content, and in a second text that repeats it.
-func (t *toolset) refuse(err error, untouched string) (*mcp.CallToolResult, error) {
-	e := t.explain(err, untouched)
+func (t *toolset) refuse(ctx context.Context, err error, untouched string) (*mcp.CallToolResult, error) {
+	e := t.explain(ctx, err, untouched)
 	result, err := answer(refusal{Error: e})
 	if err != nil {
 		return nil, err
