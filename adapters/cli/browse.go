@@ -28,6 +28,9 @@ session. The path "/" lists the partitions.`,
 		if listing == nil {
 			return err
 		}
+		if !listing.Complete {
+			a.log.Warn("the server seems to hold back items of this folder")
+		}
 		return errors.Join(a.result(listing, func(t *table) { showListing(t, listing) }), err)
 	})
 	changeFlags(c, &change, &vm)

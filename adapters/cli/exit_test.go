@@ -44,7 +44,7 @@ func TestExitCodes(t *testing.T) {
 		{
 			name: "an insert whose answer and effect are lost",
 			prep: func(w *world) { w.sim.On("POST", "/v1/vpgs/*/checkpoints").Times(2).CutBefore() },
-			args: append(protect, "--timeout", "1s"),
+			args: append(protect, "--timeout", "3s"),
 			code: 3, says: []string{"outcome unknown", "may come to stand"},
 		},
 		{
@@ -103,21 +103,21 @@ func TestExitCodes(t *testing.T) {
 		{
 			name: "the time limit, while the task runs",
 			opts: []zvmtest.Option{zvmtest.WithInsertTime(time.Hour)},
-			args: append(protect, "--timeout", "500ms"),
-			code: 8, says: []string{"time limit of 500ms", "zerto-rewind task ", " --wait", "--change c1"},
+			args: append(protect, "--timeout", "3s"),
+			code: 8, says: []string{"time limit of 3s", "zerto-rewind task ", " --wait", "--change c1"},
 		},
 		{
 			name: "a task that runs",
 			opts: []zvmtest.Option{zvmtest.WithInsertTime(time.Hour)},
-			prep: func(w *world) { w.run(append(protect, "--timeout", "500ms")...) },
+			prep: func(w *world) { w.interrupt(protect...) },
 			args: []string{"task", "FIRST"},
 			code: 8, says: []string{"InProgress"},
 		},
 		{
 			name: "a task that outlasts the waiting",
 			opts: []zvmtest.Option{zvmtest.WithInsertTime(time.Hour)},
-			prep: func(w *world) { w.run(append(protect, "--timeout", "500ms")...) },
-			args: []string{"task", "FIRST", "--wait", "--timeout", "200ms"},
+			prep: func(w *world) { w.interrupt(protect...) },
+			args: []string{"task", "FIRST", "--wait", "--timeout", "2s"},
 			code: 8, says: []string{"zerto-rewind task "},
 		},
 		{
@@ -177,7 +177,17 @@ func (w *world) fill(args []string) []string {
 func TestInterruptionNamesWhatGoesOn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, zvmtest.WithInsertTime(time.Hour))
-	ctx, cancel := context.WithCancel(t.Context())
+	o := w.interrupt("protect", "web01", "--action", "x", "--change", "c1")
+	o.want(t, 130, "interrupted", "zerto-rewind task "+w.sim.Tasks()[0].ID+" --wait", "zerto-rewind task "+w.sim.Tasks()[1].ID)
+	if o.out != "" {
+		t.Errorf("stdout:\n%s", o.out)
+	}
+}
+
+// interrupt runs a command until it has looked at both tasks.
+func (w *world) interrupt(args ...string) outcome {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
 	defer cancel()
 	go func() {
 		tick := time.NewTicker(5 * time.Millisecond)
@@ -189,11 +199,7 @@ func TestInterruptionNamesWhatGoesOn(t *testing.T) {
 			}
 		}
 	}()
-	o := w.runUntil(ctx, "protect", "web01", "--action", "x", "--change", "c1")
-	o.want(t, 130, "interrupted", "zerto-rewind task "+w.sim.Tasks()[0].ID+" --wait", "zerto-rewind task "+w.sim.Tasks()[1].ID)
-	if o.out != "" {
-		t.Errorf("stdout:\n%s", o.out)
-	}
+	return w.runUntil(ctx, args...)
 }
 
 func (w *world) tasksLookedAt() int {
@@ -243,7 +249,7 @@ func TestErrorsAsJSON(t *testing.T) {
 		{
 			name: "pending",
 			opts: []zvmtest.Option{zvmtest.WithInsertTime(time.Hour)},
-			args: []string{"protect", "web01", "--action", "x", "--change", "c1", "--timeout", "500ms"},
+			args: []string{"protect", "web01", "--action", "x", "--change", "c1", "--timeout", "3s"},
 		},
 		{
 			name: "ambiguous",

@@ -131,6 +131,16 @@ func TestHostileNamesStayOnTheirLine(t *testing.T) {
 	}
 }
 
+func TestAFolderThatIsNotWholeIsWarnedAbout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithSwitch(zvmtest.BrowseAlwaysFirstPage))
+	if err := w.web01.Guest().WriteManyFiles("/many", 2500); err != nil {
+		t.Fatal(err)
+	}
+	w.guard()
+	w.mustRun("browse", "--change", "c1", "/many").want(t, 0, "level=WARN", "hold back")
+}
+
 func TestProgressIsForPeopleOrOnRequest(t *testing.T) {
 	t.Parallel()
 	protect := []string{"protect", "web01", "--action", "upgrade nginx"}

@@ -78,6 +78,37 @@ func TestSimLeadsTheOtherCommands(t *testing.T) {
 	}
 }
 
+func TestSimAsJSONWithAnotherVM(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	read, write := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		done <- cli.Run(ctx, cli.IO{Out: write, Err: io.Discard}, []string{"sim", "--json", "--guest", "db01=" + t.TempDir()})
+	}()
+	var reach struct{ URL, Username, Password, CAFile string }
+	if err := json.NewDecoder(read).Decode(&reach); err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t, env: map[string]string{
+		"ZVM_URL": reach.URL, "ZVM_USERNAME": reach.Username, "ZVM_PASSWORD": reach.Password, "ZVM_CA_FILE": reach.CAFile,
+	}}
+	w.mustRun("find", "db01")
+	w.mustRun("find", "web01")
+	client, err := cli.Connect(cli.IO{Err: io.Discard, Env: w.without("ZVM_URL").lookup}, reach.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if site, err := client.GetLocalSite(ctx); err != nil || site.Name != "Production" {
+		t.Errorf("Connect reached %+v, %v", site, err)
+	}
+	cancel()
+	if code := <-done; code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 func TestSimRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t}
@@ -113,7 +144,7 @@ func TestMCPServesOverTheStreams(t *testing.T) {
 }
 
 const hookCall = `{"session_id":"s","transcript_path":"/t","cwd":"/","permission_mode":"default","hook_event_name":"PreToolUse",` +
-	`"tool_name":"TOOL","tool_input":{},"tool_use_id":"u"}`
+	`"tool_name":"TOOL","tool_input":{"node":"pve1","vmid":"web01"},"tool_use_id":"u"}`
 
 func (w *world) hook(tool string, args ...string) outcome {
 	w.t.Helper()
@@ -135,6 +166,19 @@ func TestHookNeedsNoSettingsForAReadOnlyTool(t *testing.T) {
 	}
 	if n := len(w.sim.Requests()); n != 0 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+func TestHookLetsAChangeRunOnlyUnderAGuard(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	denied := w.hook("mcp__proxmox__stop_vm")
+	if denied.code != 0 || !strings.Contains(denied.out, `"deny"`) || denied.err != "" {
+		t.Errorf("without a guard: %+v", denied)
+	}
+	w.guard()
+	if allowed := w.hook("mcp__proxmox__stop_vm"); allowed != (outcome{}) {
+		t.Errorf("under a guard: %+v", allowed)
 	}
 }
 

@@ -122,10 +122,14 @@ func (r *reader) err() error {
 	return &usageError{errors.New(strings.Join(problems, "; "))}
 }
 
-// credentials returns who logs in: the client if it has a secret, else the user.
+// credentials returns who logs in: the client if it has a secret, else the user. Flags that name the user beat a client
+// that only the environment knows.
 func (r *reader) credentials(warn func(string)) (zvm.Credentials, []zvm.Option) {
-	if secret, given := r.secret(setClientSecret, setClientSecretFile, warn); given {
-		return zvm.ClientCredentials(r.required(setClientID), secret), nil
+	asUser := r.flag(setClientSecretFile) == nil && (r.flag(setUsername) != nil || r.flag(setPasswordFile) != nil)
+	if !asUser {
+		if secret, given := r.secret(setClientSecret, setClientSecretFile, warn); given {
+			return zvm.ClientCredentials(r.required(setClientID), secret), nil
+		}
 	}
 	user := r.required(setUsername)
 	secret, given := r.secret(setPassword, setPasswordFile, warn)

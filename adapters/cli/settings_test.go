@@ -119,6 +119,13 @@ func TestAClientWithASecretLogsInItself(t *testing.T) {
 	w.with("ZVM_CLIENT_SECRET", "MARKER-client").run("find", "web01").want(t, 64, "not set: ZVM_CLIENT_ID")
 }
 
+func TestAUserFromFlagsBeatsAClientFromTheEnvironment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t).with("ZVM_CLIENT_ID", "zerto-client").with("ZVM_CLIENT_SECRET", "MARKER-wrong")
+	w.run("find", "web01").want(t, 4)
+	w.mustRun("find", "web01", "--username", w.sim.Username())
+}
+
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).without("ZVM_CERT_SHA256")

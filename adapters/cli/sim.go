@@ -166,7 +166,7 @@ func (a *app) trace(ctx context.Context, server *zvmtest.Server) {
 
 // shellWord quotes a value for a POSIX shell where it needs to be.
 func shellWord(value string) string {
-	if strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+") == "" {
+	if value != "" && strings.Trim(value, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:,@%+") == "" {
 		return value
 	}
 	return "'" + strings.ReplaceAll(value, "'", `'\''`) + "'"
