@@ -250,6 +250,27 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
+// Links and redirects are checked before; this is the last line behind them.
+func TestWireCarriesNothingToAnotherOrigin(t *testing.T) {
+	t.Parallel()
+	s := &script{api: replies(`{}`, 200)}
+	w := &wire{next: s, origin: "https://zvm.example.com:443", headerTimeout: time.Second, idleTimeout: time.Second}
+	client := http.Client{Transport: w}
+	for _, target := range []string{"http://zvm.example.com/", "https://zvm.example.com:8443/", "https://evil.example.com/", "ftp://zvm.example.com:443/"} {
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, target, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := client.Do(req)
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		if !errors.Is(err, ErrForeignOrigin) || len(s.requests) != 0 {
+			t.Errorf("%s: %v, %d requests", target, err, len(s.requests))
+		}
+	}
+}
+
 func TestDebugLinesShowAttemptsAndNoSecret(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -219,10 +219,11 @@ func TestCancelledWrite(t *testing.T) {
 		<-release
 	})
 	defer close(release)
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { <-arrived; cancel() }()
+	own := errors.New("the user gave up")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	go func() { <-arrived; cancel(own) }()
 	err := f.client(t).write(ctx, postCall(), nil)
-	if !errors.Is(err, context.Canceled) || !errors.Is(err, ErrOutcomeUnknown) {
+	if !errors.Is(err, context.Canceled) || !errors.Is(err, own) || !errors.Is(err, ErrOutcomeUnknown) {
 		t.Errorf("error is %v", err)
 	}
 	if asError(t, err).Temporary() {
