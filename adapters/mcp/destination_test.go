@@ -1,6 +1,7 @@
 package mcpadapter
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -45,4 +46,24 @@ func FuzzDestinationStaysBelowTheRecoveryFolder(f *testing.F) {
 			t.Fatal(err)
 		}
 	})
+}
+
+func TestAFileThatAppearsMeanwhileIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d, err := (&toolset{recoverDir: dir}).createBelowRecoverDir("f", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.discard()
+	if err := os.WriteFile(filepath.Join(dir, "f"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var r *refused
+	if err := d.commit(); !errors.As(err, &r) || r.Code != codeDestExists {
+		t.Errorf("error = %v", err)
+	}
+	if got, err := os.ReadFile(filepath.Join(dir, "f")); err != nil || string(got) != "mine" {
+		t.Errorf("the file holds %q, error %v", got, err)
+	}
 }

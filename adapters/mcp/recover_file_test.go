@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -284,4 +285,61 @@ func requireNames(t *testing.T, dir string, want ...string) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("names in the folder (-want +got):\n%s", diff)
 	}
+}
+
+func TestRecoverOfAChangeOfSeveralVMsAsksWhich(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.zvm.AddVM("web02", w.vpg)
+	g, err := w.session.ProtectAll(t.Context(), []string{"web01", "web02"}, rewind.Change{Action: "x"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := refusedCall(t, w.connect(t, eras[0]), recoverTool, args{"changeId": g.ChangeID(), "path": "/f"})
+	if f.Code != "ambiguous_vm" || len(f.Candidates) != 2 {
+		t.Errorf("refusal = %+v", f)
+	}
+}
+
+func TestRecoverOfAPathThatFitsSeveralPlacesListsThem(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	if err := w.vm.Guest().AddPartition("Volume2-Ext4", "/data", zvmtest.Ext4); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.vm.Guest().WriteFile("/data/f", []byte("second")); err != nil {
+		t.Fatal(err)
+	}
+	change := w.guarded(t, "/f", []byte("first"))
+	client := w.connect(t, eras[0])
+	f := refusedCall(t, client, recoverTool, args{"changeId": change, "path": "/f"})
+	if f.Code != "ambiguous_path" || len(f.Paths) != 2 {
+		t.Fatalf("refusal = %+v", f)
+	}
+	r := call[recovered](t, client, recoverTool, args{"changeId": change, "path": f.Paths[0]})
+	if r.Content != "first" && r.Content != "second" {
+		t.Errorf("content = %q", r.Content)
+	}
+}
+
+func TestACancelledRecoveryLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
+	inBothEras(t, func(t *testing.T, era string) {
+		w, dir := newWorld(t, zvmtest.WithMountTime(time.Hour)), t.TempDir()
+		change := w.guarded(t, "/f", []byte("x"))
+		mounting := make(chan struct{})
+		w.session = w.newSession(rewind.WithProgress(func(e rewind.Event) {
+			if e.Stage == rewind.StageMounting {
+				close(mounting)
+			}
+		}))
+		server := w.server(t, mcpadapter.WithRecoverDir(dir))
+		deadline(server, mounting)
+		f := refusedCall(t, connect(t, server, era, nil), recoverTool, args{"changeId": change, "path": "/f", "dest": "f"})
+		if f.Code != "cancelled" {
+			t.Errorf("refusal = %+v", f)
+		}
+		requireNames(t, dir)
+		w.requireClosed(t)
+	})
 }

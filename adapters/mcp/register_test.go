@@ -169,3 +169,20 @@ func TestAPanicIsOneFailedCall(t *testing.T) {
 		}
 	})
 }
+
+func TestAServerTellsItsVersionAndHowToUseIt(t *testing.T) {
+	t.Parallel()
+	server := newWorld(t).server(t, mcpadapter.WithVersion("1.2.3"), mcpadapter.WithPrefix("dr_"))
+	told := connect(t, server, eras[0], nil).InitializeResult()
+	if told.ServerInfo.Name != "zerto-rewind" || told.ServerInfo.Version != "1.2.3" {
+		t.Errorf("server = %+v", told.ServerInfo)
+	}
+	for _, tool := range []string{checkTool, guardTool, recoverTool} {
+		if !strings.Contains(told.Instructions, "dr_"+tool) {
+			t.Errorf("instructions do not name %s:\n%s", tool, told.Instructions)
+		}
+	}
+	if told.Capabilities.Logging != nil || told.Capabilities.Tools == nil || told.Capabilities.Tools.ListChanged {
+		t.Errorf("capabilities = %+v", told.Capabilities)
+	}
+}
