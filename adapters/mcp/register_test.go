@@ -182,7 +182,7 @@ func TestAServerTellsItsVersionAndHowToUseIt(t *testing.T) {
 			t.Errorf("instructions do not name %s:\n%s", tool, told.Instructions)
 		}
 	}
-	if told.Capabilities.Logging != nil || told.Capabilities.Tools == nil || told.Capabilities.Tools.ListChanged {
-		t.Errorf("capabilities = %+v", told.Capabilities)
+	if diff := cmp.Diff("{\n  \"tools\": {}\n}\n", string(indented(t, told.Capabilities))); diff != "" {
+		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
 }
