@@ -134,8 +134,12 @@ func (s *Session) unmount(ctx context.Context, m mounted) error {
 		switch {
 		case err == nil:
 			return true, s.waitGone(ctx, m.session, s.limits.Unmount)
-		case errors.Is(err, zvm.ErrNotFound), errors.Is(err, zvm.ErrOutcomeUnknown):
+		case errors.Is(err, zvm.ErrOutcomeUnknown):
 			return s.waitGone(ctx, m.session, s.limits.Unmount/3) == nil, nil
+		}
+		// Servers refuse to close what is gone already in ways of their own.
+		if gone, listErr := s.isGone(ctx, m.session); listErr == nil && gone {
+			return true, nil
 		}
 		return false, err
 	}, task.WithSchedule(s.schedule), task.WithNotFoundGrace(0))
@@ -148,13 +152,15 @@ func (s *Session) unmount(ctx context.Context, m mounted) error {
 	return nil
 }
 
-// waitGone waits until the list of sessions no longer holds one. The list decides: servers differ in what they answer
-// for a single session that is gone.
+// waitGone waits until the server no longer lists a session.
 func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	return task.Poll(ctx, func(ctx context.Context) (bool, error) {
-		all, err := s.zvm.ListFLRSessions(ctx, "")
-		return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return f.ID == id }), err
-	}, task.WithSchedule(s.schedule))
+	return task.Poll(ctx, func(ctx context.Context) (bool, error) { return s.isGone(ctx, id) }, task.WithSchedule(s.schedule))
+}
+
+// isGone asks the list of sessions, which decides: servers differ in what they answer for a single session that is gone.
+func (s *Session) isGone(ctx context.Context, id zvm.SessionID) (bool, error) {
+	all, err := s.zvm.ListFLRSessions(ctx, "")
+	return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return f.ID == id }), err
 }

@@ -250,7 +250,7 @@ func TestLaw5_NothingStaysMounted(t *testing.T) {
 		for fault, apply := range faults {
 			t.Run(step.method+" "+step.pattern+" "+fault, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := newWorld(t, zvmtest.WithSwitch(zvmtest.DownloadLinkAbsolute))
 				g := w.guard(t, "web01")
 				apply(w.sim.On(step.method, step.pattern))
 				dir := t.TempDir()
@@ -378,7 +378,7 @@ func TestLaw8_FilesArriveWholeOrNotAtAll(t *testing.T) {
 	})
 	t.Run("a size that differs from the browsed one leaves no file", func(t *testing.T) {
 		t.Parallel()
-		w := newWorld(t)
+		w := newWorld(t, zvmtest.WithSwitch(zvmtest.DownloadLinkAbsolute))
 		g := w.guard(t, "web01")
 		w.sim.On("GET", "/v1/downloads/*").Garbage("short", "application/octet-stream")
 		dir := t.TempDir()

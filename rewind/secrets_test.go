@@ -69,7 +69,7 @@ func TestLaw7_NoSecretIsEverShown(t *testing.T) {
 		for name, apply := range faults {
 			t.Run(route.method+" "+route.pattern+" "+name, func(t *testing.T) {
 				t.Parallel()
-				w := newWorld(t)
+				w := newWorld(t, zvmtest.WithSwitch(zvmtest.DownloadLinkAbsolute))
 				apply(w.sim.On(route.method, route.pattern))
 				seen := &transcript{}
 				logger := slog.New(slog.NewTextHandler(seen, &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -96,7 +96,7 @@ func (c *Client) MountFLR(ctx context.Context, target FLRTarget) (SessionID, err
 }
 
 // GetFLRSession looks at a session once. Servers answer with an object or a list of one; an empty answer matches
-// [ErrNotFound].
+// [ErrNotFound]. Errors are marked as [Client.GetTask] marks them.
 func (c *Client) GetFLRSession(ctx context.Context, id SessionID) (FLRSession, error) {
 	path, err := apiPath("v1", "flrs", string(id))
 	if err != nil {
@@ -105,7 +105,7 @@ func (c *Client) GetFLRSession(ctx context.Context, id SessionID) (FLRSession, e
 	cl := call{op: "GetFLRSession", method: http.MethodGet, path: path}
 	var raw json.RawMessage
 	if err := c.read(ctx, cl, &raw); err != nil {
-		return FLRSession{}, err
+		return FLRSession{}, lookupError(err)
 	}
 	many, err := oneOrMany[*wireFLRSession](raw)
 	if err != nil {

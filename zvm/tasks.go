@@ -3,6 +3,7 @@ package zvm
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -107,7 +108,8 @@ func (w wireTask) task() (Task, error) {
 // dotted rewrites the "guid:guid" some servers answer with into the "guid.guid" they accept (zvm-wire 5.3).
 func dotted(id string) string { return strings.Replace(id, ":", ".", 1) }
 
-// GetTask looks at a task once.
+// GetTask looks at a task once. An error that has a method NotFound() bool returning true says that the task is not
+// known, or may not be: some servers answer an unknown id with 500 (zvm-wire 2.6, 12).
 func (c *Client) GetTask(ctx context.Context, id TaskID) (Task, error) {
 	path, err := apiPath("v1", "tasks", string(id))
 	if err != nil {
@@ -116,7 +118,7 @@ func (c *Client) GetTask(ctx context.Context, id TaskID) (Task, error) {
 	cl := call{op: "GetTask", method: http.MethodGet, path: path}
 	var w wireTask
 	if err := c.read(ctx, cl, &w); err != nil {
-		return Task{}, err
+		return Task{}, lookupError(err)
 	}
 	if w.TaskIdentifier == "" && w.Link.id() == "" {
 		w.TaskIdentifier = string(id)
@@ -126,6 +128,20 @@ func (c *Client) GetTask(ctx context.Context, id TaskID) (Task, error) {
 		return Task{}, answerError(cl, err)
 	}
 	return t, nil
+}
+
+// maybeMissing marks the refusal of a look at one thing by its id.
+type maybeMissing struct{ error }
+
+func (maybeMissing) NotFound() bool  { return true }
+func (m maybeMissing) Unwrap() error { return m.error }
+
+func lookupError(err error) error {
+	var refused *Error
+	if errors.As(err, &refused) && refused.Status == http.StatusInternalServerError {
+		return maybeMissing{err}
+	}
+	return err
 }
 
 // TaskStatus makes the client a [task.Getter].
