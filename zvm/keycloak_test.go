@@ -1,0 +1,498 @@
+//go:build keycloak
+
+package zvm_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zerto-rewind/zerto-rewind/task"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+const (
+	serviceClient = "rewind-service"
+	serviceSecret = "MARKER-secret-of-rewind-service"
+)
+
+// appliance is a simulator in front of the Keycloak: one base URL, as a client
+// sees it.
+func (k *keycloakServer) appliance(t *testing.T, opts ...zvmtest.Option) *zvmtest.Server {
+	t.Helper()
+	return zvmtest.Start(t, append(opts, zvmtest.WithKeycloak(k.base, "zerto", serviceClient))...)
+}
+
+// dial returns a client whose log holds no secret when the test ends.
+func dial(t *testing.T, s *zvmtest.Server, cred zvm.Credentials, opts ...zvm.Option) *zvm.Client {
+	t.Helper()
+	var log lockedBuffer
+	logger := slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	c, err := zvm.New(s.URL(), cred, append(opts, zvm.WithRootCAs(s.CertPool()), zvm.WithLogger(logger))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { wantNoSecret(t, "the log", log.String()) })
+	return c
+}
+
+func (u keycloakUser) dial(t *testing.T, s *zvmtest.Server, opts ...zvm.Option) *zvm.Client {
+	t.Helper()
+	return dial(t, s, zvm.Password(u.name, u.secret), opts...)
+}
+
+// wantNoSecret looks for passwords and for the beginning of every JWT.
+func wantNoSecret(t *testing.T, what, text string) {
+	t.Helper()
+	for _, secret := range []string{"MARKER", "eyJ"} {
+		if strings.Contains(text, secret) {
+			t.Errorf("%s shows a secret: %s", what, text)
+		}
+	}
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+func look(ctx context.Context, c *zvm.Client) error {
+	_, err := c.ListVMs(ctx, zvm.VMFilter{})
+	return err
+}
+
+// logins lists the grant types that were asked for, in order, and how each
+// was answered: "password 200".
+func logins(t *testing.T, s *zvmtest.Server) []string {
+	t.Helper()
+	var all []string
+	for _, r := range s.Requests() {
+		if !strings.HasSuffix(r.Path, "/token") {
+			continue
+		}
+		form, err := url.ParseQuery(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, form.Get("grant_type")+" "+http.StatusText(r.Status))
+	}
+	return all
+}
+
+// wantRenewedInTime fails if every renewal was the answer to a 401. On a slow
+// machine a token may expire on its way, so that some may be.
+func wantRenewedInTime(t *testing.T, s *zvmtest.Server) {
+	t.Helper()
+	late := 0
+	for _, r := range s.Requests() {
+		if strings.HasPrefix(r.Path, "/v1/") && r.Status == http.StatusUnauthorized {
+			late++
+		}
+	}
+	if renewals := s.TokenRequests() - 1; late >= renewals {
+		t.Errorf("%d of %d renewals came after a refusal", late, renewals)
+	}
+}
+
+func want[T any](t *testing.T, what string, want, got T) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// until calls done every 100 ms until it reports true.
+func until(t *testing.T, limit time.Duration, done func() bool) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	defer cancel()
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for !done() {
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			t.Fatalf("it did not happen within %s", limit)
+		}
+	}
+}
+
+func TestKeycloakFirstCallsShareOneLogin(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s := k.newUser(t, "burst", "admin"), k.appliance(t)
+	c := u.dial(t, s)
+	var wg sync.WaitGroup
+	for range 200 {
+		wg.Go(func() {
+			if err := look(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	// On a slow machine the calls outlive the token of three seconds; then they renew it, and still log in once.
+	if got := logins(t, s); got[0] != "password OK" || slices.Contains(got[1:], "password OK") {
+		t.Errorf("logins = %q", got)
+	}
+	want(t, "logins by Keycloak's events", 1, u.events(t)["LOGIN"])
+	want(t, "sessions", 1, u.sessions(t))
+}
+
+func TestKeycloakTokensExpireDuringATaskWait(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s := k.newUser(t, "waiting", "admin"), k.appliance(t, zvmtest.WithInsertTime(10*time.Second))
+	vpg := s.AddVPG("web", zvmtest.VPGConfig{})
+	s.AddVM("web01", vpg)
+	c := u.dial(t, s)
+	id, err := c.InsertCheckpoint(t.Context(), zvm.VPGID(vpg.ID()), "a tag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := task.Wait(t.Context(), c, id)
+	if err != nil || got.State != task.Completed {
+		t.Fatalf("the task ended as %v, %v", got.State, err)
+	}
+	events := u.events(t)
+	want(t, "logins", 1, events["LOGIN"])
+	want(t, "refused refreshes", 0, events["REFRESH_TOKEN_ERROR invalid_token"])
+	if events["REFRESH_TOKEN"] < 3 {
+		t.Errorf("%d renewals of a token of three seconds in ten seconds", events["REFRESH_TOKEN"])
+	}
+	want(t, "inserts", 1, s.Count(http.MethodPost, "/v1/vpgs/*/checkpoints"))
+	wantRenewedInTime(t, s)
+}
+
+func TestKeycloakEndedSessionCostsOneLogin(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s := k.newUser(t, "revoked", "admin"), k.appliance(t, zvmtest.WithInsertTime(8*time.Second))
+	vpg := s.AddVPG("web", zvmtest.VPGConfig{})
+	s.AddVM("web01", vpg)
+	c := u.dial(t, s)
+	id, err := c.InsertCheckpoint(t.Context(), zvm.VPGID(vpg.ID()), "a tag")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.logOut(t)
+	want(t, "sessions after the log-out", 0, u.sessions(t))
+	if got, err := task.Wait(t.Context(), c, id); err != nil || got.State != task.Completed {
+		t.Fatalf("the task ended as %v, %v", got.State, err)
+	}
+	got := logins(t, s)
+	want(t, "the first logins", []string{"password OK", "refresh_token Bad Request", "password OK"}, got[:min(3, len(got))])
+	want(t, "full logins", 2, u.events(t)["LOGIN"])
+	want(t, "inserts", 1, s.Count(http.MethodPost, "/v1/vpgs/*/checkpoints"))
+}
+
+func TestKeycloakRefreshTokensAreUsedOnce(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s := k.newUser(t, "rotating", "admin"), k.appliance(t)
+	cache := &sharedTokens{}
+	c := u.dial(t, s, zvm.WithTokenCache(cache))
+	until(t, time.Minute, func() bool {
+		if err := look(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return len(cache.refreshTokens()) >= 4
+	})
+	used := cache.refreshTokens()
+	for i, token := range used {
+		if token == "" || slices.Contains(used[:i], token) {
+			t.Errorf("refresh token %d is empty or an old one", i)
+		}
+	}
+	want(t, "full logins", 1, u.events(t)["LOGIN"])
+
+	// Somebody uses an old one: Keycloak refuses it, and the client goes on.
+	if status := refresh(t, s, used[0].Reveal()); status != http.StatusBadRequest {
+		t.Fatalf("an old refresh token gets %d: the realm does not rotate them", status)
+	}
+	before := len(used)
+	until(t, time.Minute, func() bool {
+		if err := look(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return len(cache.refreshTokens()) > before
+	})
+	if n := u.events(t)["LOGIN"]; n > 2 {
+		t.Errorf("%d full logins after one reuse", n)
+	}
+}
+
+func refresh(t *testing.T, s *zvmtest.Server, token string) int {
+	t.Helper()
+	form := url.Values{"grant_type": {"refresh_token"}, "client_id": {"zerto-client"}, "refresh_token": {token}}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost,
+		s.URL()+"/auth/realms/zerto/protocol/openid-connect/token", strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := s.Client().Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	_, _ = io.Copy(io.Discard, resp.Body)
+	return resp.StatusCode
+}
+
+func TestKeycloakRefusedLoginIsSentOnce(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	for name, tc := range map[string]struct {
+		user     map[string]any
+		password string
+		event    string
+		says     string
+	}{
+		"mistyped":   {nil, "MARKER-mistyped", "LOGIN_ERROR invalid_user_credentials", "Invalid user credentials"},
+		"unfinished": {map[string]any{"requiredActions": []string{"UPDATE_PASSWORD"}}, "MARKER-password-of-unfinished", "", "browser"},
+		"disabled":   {map[string]any{"enabled": false}, "MARKER-password-of-disabled", "LOGIN_ERROR user_disabled", "Account disabled"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, s := k.newUserLike(t, name, tc.user, "admin"), k.appliance(t)
+			c := dial(t, s, zvm.Password(u.name, tc.password))
+			var wg sync.WaitGroup
+			for range 20 {
+				wg.Go(func() {
+					err := look(t.Context(), c)
+					if !errors.Is(err, zvm.ErrUnauthorized) || !strings.Contains(err.Error(), tc.says) {
+						t.Errorf("error = %v", err)
+						return
+					}
+					wantNoSecret(t, "the error", err.Error())
+				})
+			}
+			wg.Wait()
+			want(t, "logins", []string{"password " + http.StatusText(http.StatusBadRequest)}, logins(t, s))
+			if tc.event != "" { // Keycloak stores none for an account that is not fully set up
+				want(t, "Keycloak's events", map[string]int{tc.event: 1}, u.events(t))
+			}
+		})
+	}
+}
+
+func TestKeycloakWrongPasswordDoesNotLockTheUserOut(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s := k.newUser(t, "corrected", "admin"), k.appliance(t)
+	if err := look(t.Context(), dial(t, s, zvm.Password(u.name, "MARKER-wrong"))); !errors.Is(err, zvm.ErrUnauthorized) {
+		t.Fatalf("the wrong password: %v", err)
+	}
+	if err := look(t.Context(), u.dial(t, s)); err != nil {
+		t.Errorf("the right password right after it: %v", err)
+	}
+	want(t, "failures held against the user", 0, u.failures(t))
+}
+
+// A user whom somebody else has locked out is refused in the same words as a
+// wrong password. A client that was let in before tries once more, no oftener.
+func TestKeycloakLockOutIsNotMetWithMoreLogins(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s, elsewhere := k.newUser(t, "locked", "admin"), k.appliance(t), k.appliance(t)
+	c := u.dial(t, s)
+	if err := look(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	for range 4 {
+		if err := look(t.Context(), dial(t, elsewhere, zvm.Password(u.name, "MARKER-guess"))); !errors.Is(err, zvm.ErrUnauthorized) {
+			t.Fatalf("a guess: %v", err)
+		}
+	}
+	u.logOut(t)
+	var err error
+	until(t, 30*time.Second, func() bool {
+		err = look(t.Context(), c)
+		return err != nil
+	})
+	if !errors.Is(err, zvm.ErrUnauthorized) || !strings.Contains(err.Error(), "lock") {
+		t.Errorf("error = %v", err)
+	}
+	wantNoSecret(t, "the error", err.Error())
+	got := logins(t, s)
+	if tried := len(got) - slices.Index(got, "refresh_token Bad Request"); tried > 3 {
+		t.Errorf("logins = %q", got)
+	}
+}
+
+func TestKeycloakServiceAccountRenewsWithoutRefreshToken(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	s := k.appliance(t)
+	cache := &sharedTokens{}
+	c := dial(t, s, zvm.ClientCredentials(serviceClient, serviceSecret), zvm.WithTokenCache(cache))
+	until(t, time.Minute, func() bool {
+		if err := look(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		return s.TokenRequests() >= 3
+	})
+	for i, login := range logins(t, s) {
+		if login != "client_credentials OK" {
+			t.Errorf("login %d is %s", i, login)
+		}
+	}
+	if got := cache.refreshTokens(); slices.ContainsFunc(got, func(token zvm.Secret) bool { return token != "" }) {
+		t.Error("Keycloak gave a service account a refresh token")
+	}
+	wantRenewedInTime(t, s)
+}
+
+func TestKeycloakServiceAccountWithWrongSecret(t *testing.T) {
+	t.Parallel()
+	s := keycloak(t).appliance(t)
+	err := look(t.Context(), dial(t, s, zvm.ClientCredentials(serviceClient, "MARKER-wrong")))
+	if !errors.Is(err, zvm.ErrUnauthorized) {
+		t.Fatalf("error = %v", err)
+	}
+	wantNoSecret(t, "the error", err.Error())
+	want(t, "logins", []string{"client_credentials Unauthorized"}, logins(t, s))
+}
+
+// Brute-force protection refuses logins of one user that overlap. Clients that
+// share a token cache, as processes do, do not overlap.
+func TestKeycloakClientsWithOneCacheLogInOnce(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s := k.newUser(t, "sharing", "admin"), k.appliance(t)
+	cache := &sharedTokens{}
+	var wg sync.WaitGroup
+	for range 8 {
+		c := u.dial(t, s, zvm.WithTokenCache(cache))
+		wg.Go(func() {
+			if err := look(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	events := u.events(t)
+	want(t, "full logins", 1, events["LOGIN"])
+	want(t, "refused logins", 0, events["LOGIN_ERROR user_temporarily_disabled"])
+	want(t, "token requests at one time", 1, s.MaxInFlight(http.MethodPost, "/auth/realms/*/protocol/openid-connect/token"))
+}
+
+// Without a cache a client may be refused for another one's login, in the
+// words of a wrong password. Nothing is held against the user, and the next
+// call of the refused client succeeds.
+func TestKeycloakClientsWithoutCacheRecoverFromOverlap(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	u, s := k.newUser(t, "overlapping", "admin"), k.appliance(t)
+	clients := []*zvm.Client{u.dial(t, s), u.dial(t, s)}
+	var wg sync.WaitGroup
+	for _, c := range clients {
+		wg.Go(func() {
+			if err := look(t.Context(), c); err != nil && !errors.Is(err, zvm.ErrUnauthorized) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := s.TokenRequests(); n > 4 {
+		t.Errorf("%d logins of two clients", n)
+	}
+	for _, c := range clients {
+		until(t, 10*time.Second, func() bool { return look(t.Context(), c) == nil })
+	}
+	want(t, "failures held against the user", 0, u.failures(t))
+}
+
+func TestKeycloakRoles(t *testing.T) {
+	t.Parallel()
+	k := keycloak(t)
+	for name, tc := range map[string]struct {
+		roles       []string
+		read, write error
+	}{
+		"reader": {[]string{"viewer"}, nil, zvm.ErrForbidden},
+		"nobody": {nil, zvm.ErrUnauthorized, zvm.ErrUnauthorized},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, s := k.newUser(t, name, tc.roles...), k.appliance(t)
+			vpg := s.AddVPG("web", zvmtest.VPGConfig{})
+			c := u.dial(t, s)
+			if err := look(t.Context(), c); !errors.Is(err, tc.read) {
+				t.Errorf("read: %v, want %v", err, tc.read)
+			}
+			if _, err := c.InsertCheckpoint(t.Context(), zvm.VPGID(vpg.ID()), "a tag"); !errors.Is(err, tc.write) {
+				t.Errorf("write: %v, want %v", err, tc.write)
+			}
+			want(t, "inserts carried out", 0, vpg.MaxInFlight())
+		})
+	}
+}
+
+// sharedTokens is a token cache in memory, which remembers every refresh token
+// that was stored.
+type sharedTokens struct {
+	entry chan struct{} // made by the first Lock
+	once  sync.Once
+
+	mu     sync.Mutex
+	saved  zvm.SavedToken
+	stored []zvm.Secret
+}
+
+func (c *sharedTokens) Lock(ctx context.Context, _ string) (zvm.TokenEntry, error) {
+	c.once.Do(func() { c.entry = make(chan struct{}, 1) })
+	select {
+	case c.entry <- struct{}{}:
+		return c, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (c *sharedTokens) Load() (zvm.SavedToken, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.saved, nil
+}
+
+func (c *sharedTokens) Store(t zvm.SavedToken) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.saved = t
+	c.stored = append(c.stored, t.Refresh)
+	return nil
+}
+
+func (c *sharedTokens) Unlock() error { <-c.entry; return nil }
+
+func (c *sharedTokens) refreshTokens() []zvm.Secret {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.stored)
+}
