@@ -367,3 +367,26 @@ func TestRefusedConcurrentLoginIsTriedOnceMore(t *testing.T) {
 		})
 	}
 }
+
+func TestPasswordThatWorkedBeforeIsTriedOnceMore(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		s := &script{api: replies(`{}`, 200)}
+		s.login = func(req *http.Request) (*http.Response, error) {
+			if len(s.logins()) == 2 {
+				return reply(req, 401, invalidGrant), nil // as a server does that refuses overlapping logins
+			}
+			return reply(req, 200, tokenAnswer(1)), nil
+		}
+		c := s.client(t)
+		for range 2 {
+			if err := c.read(t.Context(), getCall(), &struct{}{}); err != nil {
+				t.Error(err)
+			}
+			_ = sleep(t.Context(), time.Minute)
+		}
+		if n := len(s.logins()); n != 3 {
+			t.Errorf("%d logins, want 3", n)
+		}
+	})
+}
