@@ -29,7 +29,7 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 	}
 	defer done()
 	if p.known {
-		switch standing, found, err := s.findStanding(ctx, p, t); {
+		switch standing, found, err := s.findOrAwaitStanding(ctx, p, t); {
 		case err != nil:
 			return fail("", "", fmt.Errorf("looking for a tag of this change: %w", err))
 		case found:
@@ -53,6 +53,39 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 			return fail("", id, errors.Join(err, retry))
 		}
 	}
+}
+
+// findOrAwaitStanding looks for a tag of the change. An insert that still runs at the VPG may be an earlier call of ours
+// that was given up: it is waited for, and then looked once more, before anything is inserted.
+func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target) (zvm.Checkpoint, bool, error) {
+	cp, found, err := s.findStanding(ctx, p, t)
+	if found || err != nil {
+		return cp, found, err
+	}
+	running, err := s.insertsAt(ctx, t.vpg.VPGID, p.clock.now().Add(-foreignReach))
+	if err != nil {
+		return cp, false, err
+	}
+	running = slices.DeleteFunc(running, func(x zvm.Task) bool { return x.State.Terminal() })
+	if len(running) == 0 {
+		return cp, false, nil
+	}
+	for _, x := range running {
+		if err := s.awaitEnd(ctx, x.ID); err != nil {
+			return cp, false, err
+		}
+	}
+	return s.findStanding(ctx, p, t)
+}
+
+// awaitEnd waits until a task has ended, however it does.
+func (s *Session) awaitEnd(ctx context.Context, id zvm.TaskID) error {
+	var waiting *task.WaitError
+	_, err := task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule))
+	if errors.As(err, &waiting) && ctx.Err() != nil {
+		return err
+	}
+	return nil
 }
 
 // unlessNeverSent returns the tag when a checkpoint of that name may come to stand.
@@ -219,8 +252,7 @@ func (s *Session) waitOutForeign(ctx context.Context, p *plan, t target, ours zv
 		if other.State.Terminal() {
 			continue
 		}
-		var waiting *task.WaitError
-		if _, err := task.Wait(ctx, s.zvm, other.ID, task.WithSchedule(s.schedule)); errors.As(err, &waiting) && ctx.Err() != nil {
+		if err := s.awaitEnd(ctx, other.ID); err != nil {
 			return err
 		}
 	}

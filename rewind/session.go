@@ -100,9 +100,17 @@ func WithParallel(vpgs int) Option {
 }
 
 // WithProgress has f told of every step. It is called from several goroutines at once when a change concerns several
-// VPGs.
+// VPGs, and a panic in it is swallowed: looking on must not cost a guard, or leave a mount open.
 func WithProgress(f func(Event)) Option {
-	return func(s *Session) error { s.progress = f; return nil }
+	return func(s *Session) error {
+		s.progress = func(e Event) {
+			defer func() { _ = recover() }()
+			if f != nil {
+				f(e)
+			}
+		}
+		return nil
+	}
 }
 
 // NewSession returns a session on the ZVM that client talks to. It does no I/O.
@@ -124,12 +132,24 @@ func NewSession(client *zvm.Client, opts ...Option) (*Session, error) {
 			return nil, err
 		}
 	}
-	if s.progress == nil {
-		s.progress = func(Event) {}
-	}
 	s.inventory = &coalescer[inventory]{fetch: s.readInventory}
 	return s, nil
 }
+
+// With returns a session that differs in the given options, for one call that is to be watched, say. Both take the same
+// turns at each VPG and learn from each other.
+func (s *Session) With(opts ...Option) (*Session, error) {
+	derived := *s
+	for _, o := range opts {
+		if err := o(&derived); err != nil {
+			return nil, err
+		}
+	}
+	return &derived, nil
+}
+
+// Agent returns the name given by [WithAgent].
+func (s *Session) Agent() string { return s.agent }
 
 // Stage is a step of the loop.
 type Stage string

@@ -230,6 +230,24 @@ func TestLeftOpenStillPrintsTheResult(t *testing.T) {
 	golden(t, "error-left-open.json", steady(o.err))
 }
 
+// The command that the error above names closes what was left, once the server lets it.
+func TestSweepClosesWhatWasLeftOpen(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.guard()
+	w.sim.On("DELETE", "/v1/flrs/*").Times(1).Status(403, `{"Message":"no"}`)
+	w.run("recover", "--change", "c1", "/etc/hosts", "-o", filepath.Join(t.TempDir(), "hosts")).want(t, 9)
+	golden(t, "sweep.txt", steady(w.mustRun("sweep").out))
+	if n := len(w.sim.LiveFLRSessions()); n != 1 {
+		t.Errorf("a dry sweep left %d sessions, want 1", n)
+	}
+	golden(t, "sweep.json", steady(w.mustRun("sweep", "--apply", "--json").out))
+	if n := len(w.sim.LiveFLRSessions()); n != 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+	golden(t, "sweep-none.txt", steady(w.mustRun("sweep").out))
+}
+
 // In JSON mode an error is one JSON object on stderr, whose names are a promise.
 func TestErrorsAsJSON(t *testing.T) {
 	t.Parallel()

@@ -115,7 +115,7 @@ Exit codes:
 	flags.BoolVar(&a.json, "json", false, "one JSON document on stdout; errors as one JSON object on stderr")
 	a.settings.register(flags)
 	root.AddCommand(
-		a.find(), a.protect(), a.guards(), a.browse(), a.recover(), a.task(), a.check(),
+		a.find(), a.protect(), a.guards(), a.browse(), a.recover(), a.sweep(), a.task(), a.check(),
 		a.hook(), a.mcp(), a.sim(), a.version(),
 	)
 	return root

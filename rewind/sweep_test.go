@@ -1,0 +1,98 @@
+package rewind_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+// orphan mounts a checkpoint as a process does that is killed then.
+func (w *world) orphan(t *testing.T, checkpoint zvm.CheckpointID) zvm.SessionID {
+	t.Helper()
+	id, err := w.client.MountFLR(t.Context(), zvm.FLRTarget{
+		VPG: zvm.VPGID(w.local.ID()), VM: zvm.VMID(w.web.ID()), Checkpoint: checkpoint,
+	})
+	must(t, err)
+	return id
+}
+
+func localPin(g *rewind.Guard) rewind.TaggedCheckpoint {
+	for _, c := range g.Record().Checkpoints {
+		if c.Local {
+			return c
+		}
+	}
+	return rewind.TaggedCheckpoint{}
+}
+
+func TestLaw5_SweepClosesWhatACrashLeftAndNothingElse(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.guard(t, "web01")
+	ours := w.orphan(t, localPin(g).CheckpointID)
+	var automatic zvm.CheckpointID
+	for cp, err := range w.client.ListCheckpoints(t.Context(), zvm.VPGID(w.local.ID()), zvm.Window{}) {
+		must(t, err)
+		if cp.Tag == "" {
+			automatic = cp.ID
+		}
+	}
+	theirs := w.orphan(t, automatic)
+
+	left, err := w.Sweep(t.Context())
+	must(t, err)
+	if len(left) != 1 || left[0].FLRSessionID != ours || left[0].Closed || left[0].ChangeID != g.ChangeID() {
+		t.Errorf("dry: %+v, want %s alone, open", left, ours)
+	}
+	if n := len(w.sim.LiveFLRSessions()); n != 2 {
+		t.Errorf("a dry sweep left %d of 2 sessions", n)
+	}
+	left, err = w.Sweep(t.Context(), rewind.Apply())
+	must(t, err)
+	if len(left) != 1 || !left[0].Closed {
+		t.Errorf("applied: %+v", left)
+	}
+	if live := w.sim.LiveFLRSessions(); len(live) != 1 || live[0].ID != string(theirs) {
+		t.Errorf("%+v are mounted, want %s", live, theirs)
+	}
+}
+
+func TestLaw5_SweepSaysWhatItCouldNotClose(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithSwitch(zvmtest.UnmountFails))
+	id := w.orphan(t, localPin(w.guard(t, "web01")).CheckpointID)
+	left, err := w.Sweep(t.Context(), rewind.Apply())
+	var open *rewind.LeftOpenError
+	if !errors.As(err, &open) || open.ID != string(id) || len(left) != 1 || left[0].Closed {
+		t.Errorf("got %+v, %v", left, err)
+	}
+}
+
+func TestAnEarlierCallThatWasGivenUpIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(250_000_000)))
+	ctx := w.untilSeen(t, "GET", "/v1/tasks/*")
+	if _, err := w.Protect(ctx, "web01", rewind.Change{ID: "c1"}); err == nil {
+		t.Fatal("the first call was not given up")
+	}
+	_, err := w.Protect(t.Context(), "web01", rewind.Change{ID: "c1"})
+	must(t, err)
+	for _, v := range []*zvmtest.VPG{w.local, w.remote} {
+		if tags := taggedIn(v); len(tags) != 1 {
+			t.Errorf("%s holds %q, want one tag", v.Name(), tags)
+		}
+	}
+}
+
+func TestAPanicInAWatcherCostsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s, err := w.With(rewind.WithProgress(func(rewind.Event) { panic("scripted") }))
+	must(t, err)
+	if _, err := s.Protect(t.Context(), "web01", rewind.Change{}); err != nil {
+		t.Error(err)
+	}
+}
