@@ -2,7 +2,6 @@ package zvm_test
 
 import (
 	"context"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/jarcoal/httpmock"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -47,7 +47,9 @@ var reach = []string{
 func TestLaw4_TheClientCanSendNothingElse(t *testing.T) {
 	t.Parallel()
 	sent := &recorder{}
-	client, err := zvm.New("https://zvm.example.test", zvm.Password("u", "MARKER-p"), zvm.WithTransport(sent),
+	transport := httpmock.NewMockTransport()
+	transport.RegisterNoResponder(sent.answer)
+	client, err := zvm.New("https://zvm.example.test", zvm.Password("u", "MARKER-p"), zvm.WithTransport(transport),
 		zvm.WithRetry(zvm.RetryPolicy{Max: 0, MinWait: time.Millisecond, MaxWait: time.Millisecond}))
 	if err != nil {
 		t.Fatal(err)
@@ -115,26 +117,18 @@ type recorder struct {
 	seen []string
 }
 
-func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Body != nil {
-		_, _ = io.Copy(io.Discard, req.Body)
-		_ = req.Body.Close()
-	}
+func (r *recorder) answer(req *http.Request) (*http.Response, error) {
 	path := strings.ReplaceAll(strings.ReplaceAll(req.URL.Path, "/id/", "/{id}/"), "/downloads/link", "/downloads/{link}")
 	if rest, ended := strings.CutSuffix(path, "/id"); ended {
 		path = rest + "/{id}"
 	}
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.seen = append(r.seen, req.Method+" "+path)
-	r.mu.Unlock()
-	body := `{"access_token":"MARKER-t","expires_in":300,"token_type":"Bearer"}`
 	if strings.HasSuffix(path, "/download") {
-		body = `"/v1/downloads/link"`
+		return httpmock.NewJsonResponse(http.StatusOK, "/v1/downloads/link")
 	}
-	return &http.Response{
-		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: req,
-		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
-	}, nil
+	return httpmock.NewJsonResponse(http.StatusOK, map[string]any{"access_token": "MARKER-t", "expires_in": 300})
 }
 
 func (r *recorder) pairs() []string {
