@@ -119,7 +119,7 @@ func (s *Server) askRealm(ctx context.Context, method, suffix string, header htt
 	if err != nil {
 		return reply{}, err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxBody))
 	if err != nil {
 		return reply{}, err

@@ -56,6 +56,7 @@ type tokenResult struct {
 	ExpiresIn        int    `json:"expires_in"`
 	RefreshExpiresIn int    `json:"refresh_expires_in"`
 	RefreshToken     string `json:"refresh_token,omitempty"`
+	IDToken          string `json:"id_token,omitempty"`
 	TokenType        string `json:"token_type"`
 	NotBeforePolicy  int    `json:"not-before-policy"`
 	SessionState     string `json:"session_state,omitempty"`
@@ -103,7 +104,7 @@ func handleToken(s *Server, c *call) reply {
 		return s.passwordGrant(c, form, openid)
 	case "client_credentials":
 		if client.public {
-			return refuseToken(http.StatusUnauthorized, "unauthorized_client", "Client not enabled to retrieve service account")
+			return refuseToken(http.StatusUnauthorized, "unauthorized_client", "Public client not allowed to retrieve service account")
 		}
 		ses := s.newSession(c, client, form, openid)
 		return tokenReply(http.StatusOK, s.issue(c, ses, s.cfg.has(ServiceClientRefreshToken)))
@@ -181,6 +182,7 @@ func (s *Server) issue(c *call, ses *session, withRefresh bool) tokenResult {
 	}
 	if ses.openid {
 		result.Scope = "openid profile email"
+		result.IDToken = newSecret("id") // nobody needs it, and nobody may show it
 	}
 	s.tokens[result.AccessToken] = &accessToken{account: ses.account, openid: ses.openid, until: s.Now().Add(s.cfg.tokenTTL)}
 	if withRefresh {
