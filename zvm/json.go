@@ -103,7 +103,7 @@ func createdID(body []byte, keys ...string) (string, error) {
 
 func validID(s string) (string, error) {
 	s = strings.TrimSpace(s)
-	if s == "" {
+	if strings.Trim(s, ".") == "" {
 		return "", errors.New("the answer holds no id")
 	}
 	for _, r := range s {
