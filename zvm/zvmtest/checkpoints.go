@@ -241,13 +241,18 @@ func (s *Server) missInsert(vpg *VPG) (int, string) {
 }
 
 // commitInsert appends the checkpoint. Its time lies between start and due:
-// on a whole second if there is one.
+// on a whole second if there is one. The guests are frozen now, since what
+// changes later in the same instant does not belong to it any more.
 func (s *Server) commitInsert(vpg *VPG, tag string, start, due time.Time) (int, string) {
 	at := due.Truncate(time.Second)
 	if at.Before(start) {
 		at = due
 	}
-	if !vpg.journal.insert(tag, at, due.Add(s.cfg.listLag)) {
+	point := checkpoint{at: at, tag: &tag, visible: due.Add(s.cfg.listLag), trees: map[*VM]*tree{}}
+	for _, vm := range vpg.vms {
+		point.trees[vm] = vm.guest.at(at)
+	}
+	if !vpg.journal.insert(point) {
 		return TaskFailed, "the journal of VPG " + vpg.name + " takes no more checkpoints at this time"
 	}
 	return TaskCompleted, ""

@@ -24,3 +24,11 @@ func (s *Server) lock() time.Time {
 	s.settle(now)
 	return now
 }
+
+// settledNow is the clock of the guests: a change finds everything done that
+// was due before it.
+func (s *Server) settledNow() time.Time {
+	now := s.lock()
+	s.mu.Unlock()
+	return now
+}

@@ -103,7 +103,7 @@ func handleMount(s *Server, c *call) reply {
 		vpg:        vpg,
 		vm:         vm,
 		checkpoint: point,
-		tree:       vm.guest.at(point.at),
+		tree:       point.guest(vm),
 		mounted:    c.now,
 		status:     MountInProgress,
 	}

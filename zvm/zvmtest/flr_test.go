@@ -100,7 +100,6 @@ func TestFLRServesTheGuestAsItWasAtTheTag(t *testing.T) {
 	write("before")
 	c.insert(vpg, "mark")
 	s.Advance(3 * time.Second)
-	s.Advance(time.Millisecond)
 	write("after")
 	s.Advance(10 * time.Second)
 
@@ -114,6 +113,48 @@ func TestFLRServesTheGuestAsItWasAtTheTag(t *testing.T) {
 		if got.body != want || got.header.Get("Content-Length") != fmt.Sprint(len(want)) {
 			t.Errorf("download = %d %q with Content-Length %q, want %q", got.status, got.body, got.header.Get("Content-Length"), want)
 		}
+	}
+}
+
+// A tag holds what the guest held when its task was done: not what was changed
+// later in the same instant of a clock that stands still.
+func TestTagIsFrozenWhenItsTaskIsDone(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		insert  time.Duration
+		observe bool // ask for the task before the change
+	}{
+		{"seen to be done", 3 * time.Second, true},
+		{"done and not looked at", 3 * time.Second, false},
+		{"done at once", 0, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, zvmtest.WithInsertTime(tc.insert))
+			vpg := s.AddVPG("web", quiet())
+			vm := s.AddVM("web01", vpg)
+			c := login(t, s)
+			write := func(content string) {
+				t.Helper()
+				if err := vm.Guest().WriteFile("/etc/app.conf", []byte(content)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write("before")
+			id := c.insert(vpg, "mark")
+			s.Advance(tc.insert)
+			if tc.observe {
+				c.task(id)
+			}
+			write("after")
+			m := mounted{c, vpg, vm, c.mount(vpg, vm, vpg.TaggedCheckpoints()[0].ID).text(t)}
+			s.Advance(3 * time.Second)
+			link := c.post("/v1/flrs/"+m.session+"/download", `{"pathList":["Volume1-Ext4/etc/app.conf"]}`).text(t)
+			if got := c.get(link); got.body != "before" {
+				t.Errorf("the tag holds %q", got.body)
+			}
+		})
 	}
 }
 

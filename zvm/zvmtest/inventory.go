@@ -77,9 +77,10 @@ type VM struct {
 // problem of the server. Without a VPG the VM is known to the
 // virtualization site alone. Names may repeat.
 func (s *Server) AddVM(name string, vpgs ...*VPG) *VM {
+	guest := newGuest(s.settledNow)
 	s.lock()
 	defer s.mu.Unlock()
-	vm := &VM{s: s, name: name, site: s.local, flrEnabled: true, guest: newGuest(s.Now)}
+	vm := &VM{s: s, name: name, site: s.local, flrEnabled: true, guest: guest}
 	if len(vpgs) > 3 {
 		s.problem(fmt.Sprintf("VM %q is in %d VPGs; 3 is the most", name, len(vpgs)))
 	}

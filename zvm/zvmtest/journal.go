@@ -21,6 +21,17 @@ type checkpoint struct {
 	tag *string
 	// visible is when the list shows it.
 	visible time.Time
+	// trees are the guests as a tagged checkpoint froze them. An automatic
+	// one has none: its time says what it holds.
+	trees map[*VM]*tree
+}
+
+// guest is what a VM's disks held at the checkpoint.
+func (c checkpoint) guest(vm *VM) *tree {
+	if frozen, found := c.trees[vm]; found {
+		return frozen
+	}
+	return vm.guest.at(c.at)
 }
 
 // journal holds the tagged checkpoints of a VPG. The automatic ones are
@@ -177,16 +188,16 @@ func (v *view) find(id string) (checkpoint, bool) {
 	return checkpoint{}, false
 }
 
-// insert appends a tagged checkpoint, or reports that its time has no id
-// left.
-func (j *journal) insert(tag string, at, visible time.Time) bool {
+// insert gives a tagged checkpoint its id and appends it, or reports that its
+// time has no id left.
+func (j *journal) insert(c checkpoint) bool {
 	distance := j.interval
 	if distance <= 0 {
 		distance = time.Second
 	}
 	// Before the epoch is the time of number −1: the division has to round
 	// down.
-	slot := int64((at.Sub(j.epoch)+distance)/distance) - 1
+	slot := int64((c.at.Sub(j.epoch)+distance)/distance) - 1
 	id := j.firstID + max(slot, -1)*idStride + 1
 	if n := len(j.tagged); n > 0 {
 		id = max(id, j.tagged[n-1].id+1)
@@ -194,7 +205,8 @@ func (j *journal) insert(tag string, at, visible time.Time) bool {
 	if (id-j.firstID)%idStride == 0 {
 		return false
 	}
-	j.tagged = append(j.tagged, checkpoint{id: id, at: at, tag: &tag, visible: visible})
+	c.id = id
+	j.tagged = append(j.tagged, c)
 	return true
 }
 

@@ -53,7 +53,7 @@ func (m *modelled) step(rng *rand.Rand) string {
 		action = "insert"
 		m.nextTag++
 		tag := fmt.Sprint("tag ", m.nextTag)
-		if m.insert(tag, m.now, m.now) {
+		if m.insert(checkpoint{at: m.now, tag: &tag, visible: m.now}) {
 			last := m.tagged[len(m.tagged)-1]
 			m.shown = append(m.shown, checkpoint{id: last.id, at: m.now, tag: &tag})
 		}
@@ -151,7 +151,7 @@ func TestJournalRunsOutOfIDsHonestly(t *testing.T) {
 	t.Parallel()
 	j := journal{epoch: noon, interval: time.Hour, firstID: 1, history: time.Hour}
 	taken := 0
-	for j.insert("x", noon, noon) {
+	for j.insert(checkpoint{at: noon, visible: noon}) {
 		taken++
 	}
 	if taken != idStride-1 {
