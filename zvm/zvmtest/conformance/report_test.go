@@ -60,6 +60,18 @@ func TestLaw7_TheReportHoldsNothingPrivate(t *testing.T) {
 	}
 }
 
+func TestNamesOfStatusesAreNotTakenForNamesOfSites(t *testing.T) {
+	t.Parallel()
+	s := world(t, zvmtest.WithSiteName("Recovery"))
+	report, err := conformance.Check(t.Context(), target(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := report.Markdown(); !strings.Contains(text, "RecoveryPossible") {
+		t.Errorf("no RecoveryPossible in\n%s", text)
+	}
+}
+
 func TestReportForPrograms(t *testing.T) {
 	t.Parallel()
 	report := conformance.Report{

@@ -158,7 +158,10 @@ func (s *suite) finish(ctx context.Context) *Report {
 
 // answer notes what a probe of an open question saw.
 func (s *suite) answer(question int, probe, format string, args ...any) {
-	a := Answer{Question: question, Probe: probe, Observed: s.scrub.text(fmt.Sprintf(format, args...))}
+	s.note(Answer{Question: question, Probe: probe, Observed: s.scrub.text(fmt.Sprintf(format, args...))})
+}
+
+func (s *suite) note(a Answer) {
 	if !slices.Contains(s.report.Answers, a) {
 		s.report.Answers = append(s.report.Answers, a)
 	}
