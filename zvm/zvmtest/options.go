@@ -38,6 +38,8 @@ type config struct {
 	keycloak           *keycloak // nil: the server issues tokens itself
 	switches           map[Switch]bool
 	hostile            bool
+	requestLog         int // negative: unlimited
+	onRequest          func(Request)
 }
 
 const (
@@ -65,6 +67,7 @@ func defaultConfig() config {
 		users:              map[string]account{defaultUser: {name: defaultUser, secret: defaultPassword, role: Admin}},
 		clients:            map[string]account{publicClient: {name: publicClient, public: true}},
 		switches:           map[Switch]bool{},
+		requestLog:         -1,
 	}
 }
 
@@ -241,6 +244,34 @@ func WithCheckpointInterval(d time.Duration) Option {
 			return fmt.Errorf("WithCheckpointInterval: %v is less than a second", d)
 		}
 		c.checkpointInterval = d
+		return nil
+	}
+}
+
+// WithOnRequest has f called with each request when it has ended. The calls
+// come from the requests' own goroutines, several at a time, and without a
+// lock: f may use the server and its handles, but not Close it. An answer that
+// fits a buffer reaches the client after f returned.
+func WithOnRequest(f func(Request)) Option {
+	return func(c *config) error {
+		if f == nil {
+			return errors.New("WithOnRequest: nil function")
+		}
+		c.onRequest = f
+		return nil
+	}
+}
+
+// WithRequestLog bounds the log of a server that runs for long: it keeps the
+// last n requests at least, and twice as many at most. Everything that is
+// told from the log, such as Count, MaxInFlight and TokenRequests, then
+// speaks of those alone. By default all are kept.
+func WithRequestLog(n int) Option {
+	return func(c *config) error {
+		if n < 0 {
+			return fmt.Errorf("WithRequestLog: %d is negative", n)
+		}
+		c.requestLog = n
 		return nil
 	}
 }

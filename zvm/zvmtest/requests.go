@@ -28,11 +28,25 @@ type Request struct {
 	began, ended int
 }
 
+func (r *Request) public() Request {
+	request := *r
+	request.Header = r.Header.Clone()
+	return request
+}
+
 // requestLog numbers the beginnings and ends of requests, so that overlaps
 // can be told without a clock. It is guarded by the server's mutex.
 type requestLog struct {
 	entries []*Request
 	order   int
+}
+
+// keep forgets the oldest entries beyond n; a negative n keeps all. It waits
+// for twice as many, so that a long log is not moved for each request.
+func (l *requestLog) keep(n int) {
+	if n >= 0 && len(l.entries) > 2*n {
+		l.entries = slices.Clone(l.entries[len(l.entries)-n:])
+	}
 }
 
 func (l *requestLog) begin(c *call) *Request {
@@ -46,7 +60,7 @@ func (l *requestLog) begin(c *call) *Request {
 		Time:   c.now,
 		began:  l.order,
 	}
-	for _, name := range []string{"Authorization", "Cookie"} {
+	for _, name := range []string{"Authorization", "Cookie", "X-Zerto-Session"} {
 		if entry.Header.Get(name) != "" {
 			entry.Header.Set(name, redacted)
 		}
@@ -67,8 +81,10 @@ func redactPath(path string) string {
 	return path
 }
 
+// redactBody hides the secrets of a form wherever it was sent to: a client may
+// have the address of the token endpoint wrong.
 func redactBody(c *call) string {
-	if !strings.HasPrefix(strings.ToLower(c.path), "/auth/") {
+	if isJSON(c.request) && !strings.HasPrefix(strings.ToLower(c.path), "/auth/") {
 		return string(c.body)
 	}
 	form, err := url.ParseQuery(string(c.body))
@@ -114,15 +130,14 @@ func (l *requestLog) matching(method, pattern string) []*Request {
 	return found
 }
 
-// Requests lists every request so far, in the order of arrival.
+// Requests lists every request so far, in the order of arrival; see
+// WithRequestLog.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]Request, 0, len(s.log.entries))
 	for _, entry := range s.log.entries {
-		request := *entry
-		request.Header = entry.Header.Clone()
-		all = append(all, request)
+		all = append(all, entry.public())
 	}
 	return all
 }

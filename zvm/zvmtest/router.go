@@ -84,13 +84,26 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := s.newCall(w, r)
 	status := &statusWriter{ResponseWriter: w}
+	defer s.finish(c, status)
+	s.serveFaulty(r.Context(), status, c)
+}
+
+// finish notes how a request ended, tells whoever wants to know, and counts
+// it out.
+func (s *Server) finish(c *call, w *statusWriter) {
+	s.mu.Lock()
+	s.log.end(c.entry, w.status)
+	s.log.keep(s.cfg.requestLog)
+	ended := c.entry.public()
+	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.log.end(c.entry, status.status)
 		s.leave()
 	}()
-	s.serveFaulty(r.Context(), status, c)
+	if s.cfg.onRequest != nil {
+		s.cfg.onRequest(ended)
+	}
 }
 
 func (s *Server) newCall(w http.ResponseWriter, r *http.Request) *call {
