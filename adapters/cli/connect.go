@@ -37,6 +37,7 @@ func (a *app) client() (*zvm.Client, error) {
 		options = append(options, zvm.WithRealm(realm))
 	}
 	options = append(options, r.trust()...)
+	options = append(options, r.tokenCache()...)
 	if err := r.err(); err != nil {
 		return nil, err
 	}
@@ -45,6 +46,21 @@ func (a *app) client() (*zvm.Client, error) {
 		return nil, &usageError{err}
 	}
 	return client, nil
+}
+
+func (r *reader) tokenCache() []zvm.Option {
+	if !r.enabled(setTokenCache) {
+		return nil
+	}
+	dir, err := r.stateDir()
+	if err == nil {
+		var cache *fileTokenCache
+		if cache, err = newFileTokenCache(dir); err == nil {
+			return []zvm.Option{zvm.WithTokenCache(cache)}
+		}
+	}
+	r.problem("%s: %v", setTokenCache.variable, err)
+	return nil
 }
 
 func (r *reader) trust() []zvm.Option {

@@ -35,6 +35,7 @@ var (
 	setAgent            = setting{"agent", "ZERTO_REWIND_AGENT", "`name` of the agent, which goes into every tag"}
 	setHuman            = setting{"human", "ZERTO_REWIND_HUMAN", "`name` of the person the agent works for"}
 	setStateDir         = setting{"state-dir", "ZERTO_REWIND_STATE_DIR", "`folder` for what is kept between runs"}
+	setTokenCache       = setting{"token-cache", "ZERTO_REWIND_TOKEN_CACHE", "keep tokens in the state folder, so that not every run logs in"}
 	setCatalog          = setting{"catalog", "ZERTO_REWIND_CATALOG", "`file` laid over the built-in catalogue"}
 )
 
@@ -46,7 +47,9 @@ func (s *settings) register(flags *pflag.FlagSet) {
 	} {
 		flags.String(text.flag, "", text.help+" [$"+text.variable+"]")
 	}
-	flags.Bool(setInsecure.flag, false, setInsecure.help+" [$"+setInsecure.variable+"=1]")
+	for _, choice := range []setting{setInsecure, setTokenCache} {
+		flags.Bool(choice.flag, false, choice.help+" [$"+choice.variable+"=1]")
+	}
 }
 
 // reader reads settings and gathers everything that is wrong with them, so that one message tells it all.
