@@ -127,6 +127,18 @@ func (i importing) objection() string {
 	return ""
 }
 
+// TestTheModuleBuildsWithGo125 keeps a dependency from raising what users need.
+func TestTheModuleBuildsWithGo125(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("go.mod")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(data), "\ngo 1.25.0\n") {
+		t.Error("go.mod asks for another Go than 1.25.0")
+	}
+}
+
 // addresses is the one package below net that reaches no network.
 const addresses = "net/netip"
 
