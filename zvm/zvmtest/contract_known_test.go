@@ -38,6 +38,7 @@ func documented(name, body string) string {
 var extraFields = map[string]string{
 	"localsiteapi.siteidentifier":     "zvm-wire 2.1 and 8.1",
 	"peersiteapi.siteidentifier":      "zvm-wire 2.1 and 8.2",
+	"successtokenresult.id_token":     "zvm-wire 1.3, what Keycloak answers to scope=openid (OpenID Connect Core 3.1.3.3)",
 	"taskapi.taskidentifier":          "zvm-wire 2.1 and 5.1",
 	"vmapi.link_{0}":                  "zvm-wire 2.1 and 2.2",
 	"vmapi.sourcesite":                "zvm-wire 2.1 and 2.2",
