@@ -254,10 +254,20 @@ func TestGoValuesOfArguments(t *testing.T) {
 		value any
 		want  string
 	}{
-		{100, "vm=100"}, {int64(100), "vm=100"}, {100.0, "vm=100"}, {json.Number("100"), "vm=100"},
+		{100, "vm=100"},
+		{int64(100), "vm=100"},
+		{100.0, "vm=100"},
+		{json.Number("100"), "vm=100"},
 		{[]string{"a", "b,c"}, "vm=a vm=b vm=c"},
-		{-100, "?"}, {100.5, "?"}, {float64(1 << 60), "?"}, {json.Number("1e2"), "?"}, {json.Number(""), "?"},
-		{[]string{}, "?"}, {[]byte("a"), "?"}, {"a\xff", "?"}, {struct{}{}, "?"},
+		{-100, "?"},
+		{100.5, "?"},
+		{float64(1 << 60), "?"},
+		{json.Number("1e2"), "?"},
+		{json.Number(""), "?"},
+		{[]string{}, "?"},
+		{[]byte("a"), "?"},
+		{"a\xff", "?"},
+		{struct{}{}, "?"},
 	} {
 		r := c.ClassifyCall(catalog.Name{Server: "s", Tool: "t"}, map[string]any{"vm": tt.value})
 		if got := spell(r); got != tt.want {

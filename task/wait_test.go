@@ -80,7 +80,8 @@ func TestWaitVerdicts(t *testing.T) {
 			"stopped waiting for task t1 (last seen never), which goes on at the server: looking: not found false, temporary true", 6,
 		},
 		{
-			"a lasting failure ends at once", []step{in(task.InProgress), forbidden},
+			"a lasting failure ends at once",
+			[]step{in(task.InProgress), forbidden},
 			"stopped waiting for task t1 (last seen InProgress), which goes on at the server: forbidden", 2,
 		},
 	} {

@@ -5,6 +5,7 @@ package zvm_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -21,6 +22,7 @@ type keycloakUser struct {
 }
 
 // newUser makes a user with the given realm roles, for whom logging in works.
+// The name is numbered, so that tests can run again.
 func (k *keycloakServer) newUser(t *testing.T, name string, roles ...string) keycloakUser {
 	t.Helper()
 	return k.newUserLike(t, name, nil, roles...)
@@ -28,17 +30,17 @@ func (k *keycloakServer) newUser(t *testing.T, name string, roles ...string) key
 
 func (k *keycloakServer) newUserLike(t *testing.T, name string, more map[string]any, roles ...string) keycloakUser {
 	t.Helper()
-	u := keycloakUser{k: k, name: name, secret: "MARKER-password-of-" + name}
+	u := keycloakUser{k: k, name: fmt.Sprintf("%s-%d", name, k.users.Add(1)), secret: "MARKER-password-of-" + name}
 	representation := map[string]any{
-		"username": name, "enabled": true, "emailVerified": true,
-		"firstName": "A", "lastName": "User", "email": name + "@example.test", // without them an account is "not fully set up"
+		"username": u.name, "enabled": true, "emailVerified": true,
+		"firstName": "A", "lastName": "User", "email": u.name + "@example.test", // without them an account is "not fully set up"
 		"credentials": []any{map[string]any{"type": "password", "value": u.secret}},
 	}
 	for key, value := range more {
 		representation[key] = value
 	}
 	k.admin(t, http.MethodPost, "/users", representation, nil)
-	u.id = k.userID(t, name)
+	u.id = k.userID(t, u.name)
 	for _, role := range roles {
 		var found map[string]any
 		k.admin(t, http.MethodGet, "/roles/"+role, nil, &found)

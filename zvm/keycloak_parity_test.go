@@ -55,7 +55,7 @@ func TestKeycloakAndSimulatorAnswerAlike(t *testing.T) {
 	fixed := func(form url.Values) func(*testing.T, *zvmtest.Server) url.Values {
 		return func(*testing.T, *zvmtest.Server) url.Values { return form }
 	}
-	for _, tc := range []struct {
+	for _, tc := range []struct { //nolint:paralleltest // logins of one user must not overlap
 		name string
 		form func(*testing.T, *zvmtest.Server) url.Values
 	}{
@@ -72,7 +72,7 @@ func TestKeycloakAndSimulatorAnswerAlike(t *testing.T) {
 		{"refresh token that is none", fixed(refreshing("MARKER-none"))},
 		{"refresh token used twice", reused},
 	} {
-		t.Run(tc.name, func(t *testing.T) { //nolint:paralleltest // logins of one user must not overlap
+		t.Run(tc.name, func(t *testing.T) {
 			expected, _ := askForToken(t, real, tc.form(t, real))
 			got, _ := askForToken(t, simulated, tc.form(t, simulated))
 			if got.Error == "invalid_grant" && got.Status == http.StatusUnauthorized {

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -31,7 +32,8 @@ type keycloakServer struct {
 	dir  string
 	http *http.Client
 
-	alive io.Closer // the process group ends with it
+	users atomic.Int64 // made so far
+	alive io.Closer    // the process group ends with it
 	ended chan struct{}
 }
 

@@ -99,6 +99,20 @@ func (s *Server) AddVM(name string, vpgs ...*VPG) *VM {
 	return vm
 }
 
+// VMs lists the VMs in the order in which they were added.
+func (s *Server) VMs() []*VM {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.vms)
+}
+
+// VPGs lists the VPGs in the order in which they were added.
+func (s *Server) VPGs() []*VPG {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.vpgs)
+}
+
 // ID is the vmIdentifier, "<server id>.<moref>".
 func (vm *VM) ID() string { return vm.id }
 

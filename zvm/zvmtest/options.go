@@ -38,6 +38,7 @@ type config struct {
 	keycloak           *keycloak // nil: the server issues tokens itself
 	switches           map[Switch]bool
 	hostile            bool
+	inventories        []*inventory
 	requestLog         int // negative: unlimited
 	onRequest          func(Request)
 }

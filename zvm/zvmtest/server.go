@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"os"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -64,6 +65,7 @@ type Server struct {
 	faults        []*Fault
 	log           requestLog
 	foreign       *foreignOrigin
+	files         []string // to be removed
 }
 
 // New starts a server. The caller closes it.
@@ -87,7 +89,8 @@ func New(opts ...Option) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.listener == nil {
+	owned := cfg.listener == nil
+	if owned {
 		cfg.listener, err = (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 		if err != nil {
 			return nil, err
@@ -113,6 +116,12 @@ func New(opts ...Option) (*Server, error) {
 	}}
 	s.idle.L = &s.mu
 	s.local = s.newSite(cfg.siteName)
+	if err := s.stock(); err != nil {
+		if owned {
+			err = errors.Join(err, s.listener.Close())
+		}
+		return nil, err
+	}
 	s.http = newHTTPServer(s)
 	go func() {
 		defer close(s.served)
@@ -161,8 +170,12 @@ func (s *Server) Close() {
 	}
 	s.closed = true
 	foreign := s.foreign
+	files := s.files
 	s.mu.Unlock()
 
+	for _, name := range files {
+		_ = os.Remove(name)
+	}
 	close(s.stopped)
 	_ = s.http.Close()
 	<-s.served
@@ -213,6 +226,33 @@ func (s *Server) Client() *http.Client { return s.client }
 
 // CAPEM is that authority in PEM form, as a CA file holds it.
 func (s *Server) CAPEM() []byte { return append([]byte(nil), s.tls.authorityPEM...) }
+
+// CAFile writes CAPEM to a new temporary file and returns its name. Close
+// removes it.
+func (s *Server) CAFile() (string, error) {
+	f, err := os.CreateTemp("", "zvmtest-ca-*.pem")
+	if err != nil {
+		return "", err
+	}
+	_, err = f.Write(s.tls.authorityPEM)
+	if err = errors.Join(err, f.Close()); err == nil {
+		if s.addFile(f.Name()) {
+			return f.Name(), nil
+		}
+		err = http.ErrServerClosed
+	}
+	return "", errors.Join(err, os.Remove(f.Name()))
+}
+
+// addFile notes a file for Close to remove, unless the server is closed.
+func (s *Server) addFile(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.files = append(s.files, name)
+	}
+	return !s.closed
+}
 
 // CertSHA256 is the SHA-256 of the server's certificate in lower-case hex.
 func (s *Server) CertSHA256() string { return s.tls.leafSHA256 }
