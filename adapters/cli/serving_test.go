@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/zerto-rewind/zerto-rewind/adapters/cli"
@@ -109,9 +111,95 @@ func TestSimAsJSONWithAnotherVM(t *testing.T) {
 	}
 }
 
+func TestSimServesAnInventory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for name, content := range map[string]string{"motd": "hello", "inventory.json": `{
+		"users": [{"name": "svc-rewind", "password": "MARKER-ours", "role": "admin"}],
+		"vpgs": [{"name": "db"}],
+		"vms": [{"name": "db01", "vpgs": ["db"], "dirs": {"/etc": "."}}]}`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	line, stop := simulation(t, "--inventory", filepath.Join(dir, "inventory.json"), "--profile", "quick", "--trace")
+	w := &world{t: t, env: exported(t, line)}
+	if w.env["ZVM_PASSWORD"] != "MARKER-ours" {
+		t.Errorf("the line is %q", line)
+	}
+	w.mustRun("protect", "db01", "--action", "edit", "--change", "c1")
+	out := filepath.Join(dir, "back")
+	w.mustRun("recover", "--change", "c1", "/etc/motd", "-o", out)
+	if got, err := os.ReadFile(out); err != nil || string(got) != "hello" {
+		t.Errorf("came back as %q, %v", got, err)
+	}
+	code, stderr := stop()
+	if code != 0 || !strings.Contains(stderr, " 200 DELETE /v1/flrs/") || strings.Contains(stderr, "MARKER-") {
+		t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+	}
+}
+
+func TestSimSurvivesItsProfiles(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"quick"}, {"realistic", "--insert-time", "10ms"}, {"hostile", "--seed", "3"}} {
+		t.Run(args[0], func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			if err := os.WriteFile(filepath.Join(folder, "app.conf"), []byte("right"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			line, stop := simulation(t, append([]string{"--guest", "web01=" + folder, "--profile"}, args...)...)
+			w := &world{t: t, env: exported(t, line)}
+			w.mustRun("protect", "web01", "--action", "edit", "--change", "c1")
+			w.mustRun("recover", "--change", "c1", "/app.conf", "-o", filepath.Join(folder, "back"))
+			if code, stderr := stop(); code != 0 {
+				t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+			}
+		})
+	}
+}
+
+func TestSimLeavesTokensToAKeycloak(t *testing.T) {
+	t.Parallel()
+	var asked atomic.Value
+	realm := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Store(r.URL.Path)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer realm.Close()
+	for given, want := range map[string]string{
+		"/auth":             "/auth/realms/zerto/protocol/openid-connect/token",
+		"/auth/realms/zvm/": "/auth/realms/zvm/protocol/openid-connect/token",
+	} {
+		line, stop := simulation(t, "--keycloak", realm.URL+given)
+		words := strings.Fields(line)
+		if len(words) != 3 || !strings.HasPrefix(words[1], "ZVM_URL=") || !strings.HasPrefix(words[2], "ZVM_CA_FILE=") {
+			t.Errorf("the line is %q", line)
+		}
+		w := &world{t: t, env: map[string]string{
+			"ZVM_URL": strings.TrimPrefix(words[1], "ZVM_URL="), "ZVM_CA_FILE": strings.TrimPrefix(words[2], "ZVM_CA_FILE="),
+			"ZVM_USERNAME": "ann", "ZVM_PASSWORD": "MARKER-ann", "ZVM_REALM": strings.Split(want, "/")[3],
+		}}
+		w.run("find", "web01").want(t, 4)
+		if got := asked.Load(); got != want {
+			t.Errorf("%s: the realm was asked for %v, want %s", given, got, want)
+		}
+		if code, stderr := stop(); code != 0 {
+			t.Errorf("exit code %d, stderr:\n%s", code, stderr)
+		}
+	}
+}
+
 func TestSimRefusesWhatMakesNoSense(t *testing.T) {
 	t.Parallel()
 	w := &world{t: t}
+	dir := t.TempDir()
+	inventory, broken := filepath.Join(dir, "good.json"), filepath.Join(dir, "broken.json")
+	for name, content := range map[string]string{inventory: `{"vms":[{"name":"db01"}]}`, broken: `{"vm":[]}`} {
+		if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, args := range [][]string{
 		{"--listen", "0.0.0.0:0"},
 		{"--listen", "nowhere"},
@@ -120,6 +208,14 @@ func TestSimRefusesWhatMakesNoSense(t *testing.T) {
 		{"--guest", "web01=.", "--guest", "web01=."},
 		{"--token-ttl", "0s"},
 		{"--insert-time", "-1s"},
+		{"--profile", "hostile", "--insert-time", "-1s"},
+		{"--profile", "gentle"},
+		{"--seed", "x"},
+		{"--inventory", "/nowhere-at-all"},
+		{"--inventory", inventory, "--guest", "db02=."},
+		{"--inventory", broken},
+		{"--keycloak", "zvm.example.com"},
+		{"--keycloak", "http://127.0.0.1/auth/realms/a/b"},
 	} {
 		w.run(append([]string{"sim"}, args...)...).want(t, 64)
 	}
