@@ -78,12 +78,26 @@ func (u keycloakUser) events(t *testing.T) map[string]int {
 	return count
 }
 
-// failures is how many failed logins Keycloak holds against the user.
+// bruteForce is what the brute-force protection holds against the user.
+type bruteForce struct {
+	NumFailures int
+	Disabled    bool
+}
+
+func (u keycloakUser) bruteForce(t *testing.T) (status bruteForce) {
+	t.Helper()
+	u.k.admin(t, http.MethodGet, "/attack-detection/brute-force/users/"+u.id, nil, &status)
+	return status
+}
+
 func (u keycloakUser) failures(t *testing.T) int {
 	t.Helper()
-	var status struct{ NumFailures int }
-	u.k.admin(t, http.MethodGet, "/attack-detection/brute-force/users/"+u.id, nil, &status)
-	return status.NumFailures
+	return u.bruteForce(t).NumFailures
+}
+
+func (u keycloakUser) lockedOut(t *testing.T) bool {
+	t.Helper()
+	return u.bruteForce(t).Disabled
 }
 
 // sessions is how many sessions the user has open.

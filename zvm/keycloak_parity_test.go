@@ -28,58 +28,58 @@ type tokenAnswer struct {
 func TestKeycloakAndSimulatorAnswerAlike(t *testing.T) {
 	t.Parallel()
 	k := keycloak(t)
-	u := k.newUser(t, "alike", "admin")
-	real := k.appliance(t)
-	simulated := zvmtest.Start(t, zvmtest.WithUser(u.name, u.secret, zvmtest.Admin),
-		zvmtest.WithServiceClient(serviceClient, serviceSecret, zvmtest.Admin), zvmtest.WithSwitch(zvmtest.RefreshTokenSingleUse))
-	password := url.Values{"grant_type": {"password"}, "client_id": {"zerto-client"}, "username": {u.name}, "password": {u.secret}, "scope": {"openid"}}
 	service := url.Values{"grant_type": {"client_credentials"}, "client_id": {serviceClient}, "client_secret": {serviceSecret}, "scope": {"openid"}}
-	with := func(form url.Values, name, value string) url.Values {
-		form = maps.Clone(form)
-		form.Set(name, value)
-		return form
-	}
-	without := func(form url.Values, name string) url.Values {
-		form = maps.Clone(form)
-		form.Del(name)
-		return form
-	}
 	refreshing := func(token string) url.Values {
 		return url.Values{"grant_type": {"refresh_token"}, "client_id": {"zerto-client"}, "refresh_token": {token}}
 	}
-	reused := func(t *testing.T, s *zvmtest.Server) url.Values {
-		_, token := askForToken(t, s, password)
-		askForToken(t, s, refreshing(token))
-		return refreshing(token)
-	}
-	fixed := func(form url.Values) func(*testing.T, *zvmtest.Server) url.Values {
-		return func(*testing.T, *zvmtest.Server) url.Values { return form }
-	}
-	for _, tc := range []struct { //nolint:paralleltest // logins of one user must not overlap
-		name string
-		form func(*testing.T, *zvmtest.Server) url.Values
-	}{
-		{"password", fixed(password)},
-		{"password, without scope", fixed(without(password, "scope"))},
-		{"wrong password", fixed(with(password, "password", "MARKER-wrong"))},
-		{"unknown user", fixed(with(password, "username", "unknown"))},
-		{"unknown client", fixed(with(password, "client_id", "unknown"))},
-		{"service account", fixed(service)},
-		{"wrong client secret", fixed(with(service, "client_secret", "MARKER-wrong"))},
-		{"public client's service account", fixed(with(service, "client_id", "zerto-client"))},
-		{"no grant", fixed(url.Values{"client_id": {"zerto-client"}})},
-		{"unknown grant", fixed(with(password, "grant_type", "unknown"))},
-		{"refresh token that is none", fixed(refreshing("MARKER-none"))},
-		{"refresh token used twice", reused},
+	for name, form := range map[string]func(t *testing.T, s *zvmtest.Server, password url.Values) url.Values{
+		"password":               func(_ *testing.T, _ *zvmtest.Server, password url.Values) url.Values { return password },
+		"password without scope": changed("scope", ""),
+		"wrong password":         changed("password", "MARKER-wrong"),
+		"unknown user":           changed("username", "unknown"),
+		"unknown client":         changed("client_id", "unknown"),
+		"no grant":               changed("grant_type", ""),
+		"unknown grant":          changed("grant_type", "unknown"),
+		"service account":        func(*testing.T, *zvmtest.Server, url.Values) url.Values { return service },
+		"wrong client secret": func(t *testing.T, s *zvmtest.Server, _ url.Values) url.Values {
+			return changed("client_secret", "MARKER-wrong")(t, s, service)
+		},
+		"service account of a public client": func(t *testing.T, s *zvmtest.Server, _ url.Values) url.Values {
+			return changed("client_id", "zerto-client")(t, s, service)
+		},
+		"refresh token that is none": func(*testing.T, *zvmtest.Server, url.Values) url.Values { return refreshing("MARKER-none") },
+		"refresh token used twice": func(t *testing.T, s *zvmtest.Server, password url.Values) url.Values {
+			_, token := askForToken(t, s, password)
+			askForToken(t, s, refreshing(token))
+			return refreshing(token)
+		},
 	} {
-		t.Run(tc.name, func(t *testing.T) {
-			expected, _ := askForToken(t, real, tc.form(t, real))
-			got, _ := askForToken(t, simulated, tc.form(t, simulated))
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, real := k.newUser(t, "alike", "admin"), k.appliance(t) // a user for each case: logins of one must not overlap
+			simulated := zvmtest.Start(t, zvmtest.WithUser(u.name, u.secret, zvmtest.Admin),
+				zvmtest.WithServiceClient(serviceClient, serviceSecret, zvmtest.Admin), zvmtest.WithSwitch(zvmtest.RefreshTokenSingleUse))
+			password := url.Values{"grant_type": {"password"}, "client_id": {"zerto-client"}, "username": {u.name}, "password": {u.secret}, "scope": {"openid"}}
+			expected, _ := askForToken(t, real, form(t, real, password))
+			got, _ := askForToken(t, simulated, form(t, simulated, password))
 			if got.Error == "invalid_grant" && got.Status == http.StatusUnauthorized {
 				got.Status = http.StatusBadRequest
 			}
 			want(t, "the simulator's answer", expected, got)
 		})
+	}
+}
+
+// changed returns the form with one field replaced, or left out if value is
+// empty.
+func changed(name, value string) func(*testing.T, *zvmtest.Server, url.Values) url.Values {
+	return func(_ *testing.T, _ *zvmtest.Server, form url.Values) url.Values {
+		form = maps.Clone(form)
+		form.Del(name)
+		if value != "" {
+			form.Set(name, value)
+		}
+		return form
 	}
 }
 
