@@ -70,19 +70,29 @@ func (c *Client) read(ctx context.Context, cl call, out any) error {
 
 // write sends a write once and decodes its JSON answer into out. A nil out accepts any answer that is not a page for humans.
 func (c *Client) write(ctx context.Context, cl call, out any) error {
-	body, err := c.writeRaw(ctx, cl)
+	a, err := c.writeRaw(ctx, cl)
 	if err != nil || out == nil {
 		return err
 	}
-	if err := decode(body, out); err != nil {
-		return lostAnswer(cl, body, err)
+	if err := decode(a.body, out); err != nil {
+		return a.unusable(err)
 	}
 	return nil
 }
 
-// writeRaw sends a write once and returns the body of its 2xx answer without a byte order mark. The body may be empty, and need not be
+// answered is the 2xx answer to a call, with its body in memory.
+type answered struct {
+	exchange *exchange
+	resp     *http.Response
+	body     []byte
+}
+
+// unusable is the error for an answer that arrived and makes no sense. After a write it leaves open what was done.
+func (a *answered) unusable(err error) error { return a.exchange.badAnswer(a.resp, a.body, err) }
+
+// writeRaw sends a write once and returns its 2xx answer, the body without a byte order mark. The body may be empty, and need not be
 // JSON; HTML and XML are errors. When the write may have been carried out and its answer is lost, the error matches ErrOutcomeUnknown.
-func (c *Client) writeRaw(ctx context.Context, cl call) ([]byte, error) {
+func (c *Client) writeRaw(ctx context.Context, cl call) (*answered, error) {
 	x, err := c.sender.exchange(cl)
 	if err != nil {
 		return nil, err
@@ -97,10 +107,11 @@ func (c *Client) writeRaw(ctx context.Context, cl call) ([]byte, error) {
 		x.reached = true
 		return nil, x.failed(ctx, err)
 	}
+	a := &answered{exchange: x, resp: resp, body: withoutBOM(body)}
 	if markup(resp.Header, body) {
-		return nil, x.badAnswer(resp, body, errMarkup)
+		return nil, a.unusable(errMarkup)
 	}
-	return withoutBOM(body), nil
+	return a, nil
 }
 
 // stream sends a GET for a JSON array and calls each with the decoder before every element; each has to decode exactly one. null is an

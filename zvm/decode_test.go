@@ -194,8 +194,8 @@ func TestWriteRawReturnsWhatTheServerSent(t *testing.T) {
 	for _, body := range []string{``, `"id"`, `{"Id":"x"}`, `bare-id`, `null`} {
 		s := &script{api: replies("\xef\xbb\xbf"+body, 200)}
 		got, err := s.client(t).writeRaw(t.Context(), postCall())
-		if err != nil || string(got) != body {
-			t.Errorf("%q: got %q, %v", body, got, err)
+		if err != nil || string(got.body) != body {
+			t.Errorf("%q: got %+v, %v", body, got, err)
 		}
 	}
 }

@@ -106,12 +106,4 @@ func TestErrorsOfAnswersKeepTheirCause(t *testing.T) {
 	if !errors.Is(err, cause) || errors.Is(err, ErrOutcomeUnknown) || asError(t, err).Op != "GetThing" {
 		t.Errorf("error is %v", err)
 	}
-	if err := lostAnswer(postCall(), []byte("<x>"), cause); !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, cause) {
-		t.Errorf("error is %v", err)
-	}
-	safe := postCall()
-	safe.safe = true
-	if err := lostAnswer(safe, nil, cause); errors.Is(err, ErrOutcomeUnknown) {
-		t.Errorf("error is %v", err)
-	}
 }

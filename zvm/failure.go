@@ -137,14 +137,5 @@ func answerError(cl call, err error) error {
 	if errors.As(err, &e) {
 		return err
 	}
-	return &Error{Op: cl.op, Method: cl.method, Path: cl.path, Attempts: 1, cause: bare(err)}
-}
-
-// lostAnswer is the error for a write whose 2xx answer does not say what was done.
-func lostAnswer(cl call, body []byte, err error) error {
-	return &Error{
-		Op: cl.op, Method: cl.method, Path: cl.path, Attempts: 1, Status: http.StatusOK,
-		Message: badAnswerMessage("body", body), Body: body[:min(len(body), maxErrorBody)],
-		cause: err, lost: cl.method != http.MethodGet && !cl.safe,
-	}
+	return &Error{Op: cl.op, Method: cl.method, Path: cl.path, cause: bare(err)}
 }

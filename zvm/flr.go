@@ -84,13 +84,13 @@ func (c *Client) MountFLR(ctx context.Context, target FLRTarget) (SessionID, err
 			JFLR jflr `json:"jflr"`
 		}{jflr(target)},
 	}
-	body, err := c.writeRaw(ctx, cl)
+	a, err := c.writeRaw(ctx, cl)
 	if err != nil {
 		return "", err
 	}
-	id, err := createdID(body, "FlrSessionIdentifier", "Identifier")
+	id, err := createdID(a.body, "FlrSessionIdentifier", "Identifier")
 	if err != nil {
-		return "", lostAnswer(cl, body, err)
+		return "", a.unusable(err)
 	}
 	return SessionID(id), nil
 }
@@ -202,6 +202,8 @@ const (
 	browsePageSize = 1000 // what one request asks for
 	// smallestPage is the fewest items that a server is thought to cut a list at.
 	smallestPage = 50
+	// mostPages bounds a server that never comes to an end.
+	mostPages = 10_000
 )
 
 // BrowseFLR returns what one folder of a ready session holds; the empty path holds the partitions. A path uses "/" and
@@ -222,13 +224,13 @@ func (c *Client) BrowseFLR(ctx context.Context, id SessionID, path string) (List
 	for _, i := range first {
 		known[i.Path] = true
 	}
-	for number := 1; ; number++ {
+	for number := 1; number <= mostPages; number++ {
 		page, err := c.browsePage(ctx, id, path, &number)
-		var refused *Error
-		switch {
-		case errors.As(err, &refused) && refused.Status >= 400 && !refused.Temporary() && ctx.Err() == nil:
-			page = nil // some servers refuse a page that is not there
-		case err != nil:
+		if refusesPage(err) {
+			page, err = nil, nil
+			l.Complete = len(first) < browsePageSize
+		}
+		if err != nil {
 			return Listing{}, err
 		}
 		fresh := 0
@@ -240,10 +242,19 @@ func (c *Client) BrowseFLR(ctx context.Context, id SessionID, path string) (List
 			}
 		}
 		if fresh == 0 && number > 1 {
-			l.Complete = len(page) == 0 || len(first) != browsePageSize
+			l.Complete = l.Complete && (len(page) == 0 || len(first) != browsePageSize)
 			return l, nil
 		}
 	}
+	l.Complete = false
+	return l, nil
+}
+
+// refusesPage reports whether a server answered that there is no such page, which some do behind the last one. Every other refusal
+// is an error: it says nothing about where the folder ends.
+func refusesPage(err error) bool {
+	var refused *Error
+	return errors.As(err, &refused) && (refused.Status == http.StatusBadRequest || refused.Status == http.StatusNotFound)
 }
 
 func (c *Client) browsePage(ctx context.Context, id SessionID, path string, number *int) ([]Item, error) {
@@ -262,13 +273,13 @@ func (c *Client) browsePage(ctx context.Context, id SessionID, path string, numb
 			Size   int    `json:"pageSize"`
 		}{path, number, browsePageSize},
 	}
-	body, err := c.writeRaw(ctx, cl)
+	a, err := c.writeRaw(ctx, cl)
 	if err != nil {
 		return nil, err
 	}
 	var w struct{ PathItems []*wireItem }
-	if err := json.Unmarshal(body, &w); err != nil {
-		return nil, answerError(cl, err)
+	if err := json.Unmarshal(a.body, &w); err != nil {
+		return nil, a.unusable(err)
 	}
 	items := make([]Item, 0, len(w.PathItems))
 	for _, wi := range w.PathItems {
@@ -349,7 +360,7 @@ func (c *Client) DownloadFLR(ctx context.Context, id SessionID, paths ...string)
 		// What is not a link may still be one that was misread: none of it is shown.
 		return nil, x.badAnswer(resp, nil, err)
 	}
-	data, err := c.open(ctx, call{op: "DownloadFLR"}, link)
+	data, err := c.open(ctx, call{op: "DownloadFLR"}, link) //nolint:bodyclose // the caller closes it
 	if err != nil {
 		return nil, err
 	}
@@ -389,11 +400,11 @@ func (c *Client) UnmountFLR(ctx context.Context, id SessionID) (TaskID, error) {
 		return "", err
 	}
 	cl := call{op: "UnmountFLR", method: http.MethodDelete, path: path}
-	body, err := c.writeRaw(ctx, cl)
+	a, err := c.writeRaw(ctx, cl)
 	if err != nil {
 		return "", err
 	}
-	taskID, err := createdID(body, "TaskIdentifier")
+	taskID, err := createdID(a.body, "TaskIdentifier")
 	if err != nil || SessionID(taskID) == id {
 		return "", nil //nolint:nilerr // an accepted unmount without a task id is an answer some servers give (zvm-wire 12)
 	}

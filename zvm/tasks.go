@@ -124,6 +124,9 @@ func (c *Client) GetTask(ctx context.Context, id TaskID) (Task, error) {
 		w.TaskIdentifier = string(id)
 	}
 	t, err := w.task()
+	if err == nil && !strings.EqualFold(string(t.ID), dotted(string(id))) {
+		err = errors.New("the server answered with another task")
+	}
 	if err != nil {
 		return Task{}, answerError(cl, err)
 	}
@@ -158,13 +161,13 @@ func (c *Client) ListTasks(ctx context.Context, filter TaskFilter) ([]Task, erro
 
 // startTask sends a write that answers with a task id.
 func (c *Client) startTask(ctx context.Context, cl call) (TaskID, error) {
-	body, err := c.writeRaw(ctx, cl)
+	a, err := c.writeRaw(ctx, cl)
 	if err != nil {
 		return "", err
 	}
-	id, err := createdID(body, "TaskIdentifier", "TaskId", "Identifier")
+	id, err := createdID(a.body, "TaskIdentifier", "TaskId", "Identifier")
 	if err != nil {
-		return "", lostAnswer(cl, body, err)
+		return "", a.unusable(err)
 	}
 	return TaskID(dotted(id)), nil
 }
