@@ -3,9 +3,7 @@ package rewind
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sync"
-	"time"
 )
 
 // coalescer lets callers that wait at the same moment share one reading, and never hands out a reading that began
@@ -21,6 +19,7 @@ type coalescer[T any] struct {
 }
 
 type reading[T any] struct {
+	ctx     context.Context //nolint:containedctx // of the first caller, without its end: the reading begins later
 	done    chan struct{}
 	value   T
 	err     error
@@ -31,12 +30,12 @@ type reading[T any] struct {
 func (c *coalescer[T]) get(ctx context.Context) (T, error) {
 	c.mu.Lock()
 	if c.next == nil {
-		c.next = &reading[T]{done: make(chan struct{})}
+		c.next = &reading[T]{ctx: context.WithoutCancel(ctx), done: make(chan struct{})}
 	}
 	r := c.next
 	r.waiting++
 	if !c.running {
-		c.start(context.WithoutCancel(ctx))
+		c.start()
 	}
 	c.mu.Unlock()
 
@@ -64,10 +63,11 @@ func (c *coalescer[T]) leave(r *reading[T]) {
 }
 
 // start runs the next reading. The caller holds the lock.
-func (c *coalescer[T]) start(ctx context.Context) {
+func (c *coalescer[T]) start() {
 	r := c.next
 	c.next, c.running = nil, true
-	ctx, r.cancel = context.WithCancel(ctx)
+	var ctx context.Context
+	ctx, r.cancel = context.WithCancel(r.ctx)
 	go func() {
 		defer r.cancel()
 		r.value, r.err = c.guarded(ctx)
@@ -76,7 +76,7 @@ func (c *coalescer[T]) start(ctx context.Context) {
 		defer c.mu.Unlock()
 		c.running = false
 		if c.next != nil {
-			c.start(context.WithoutCancel(ctx))
+			c.start()
 		}
 	}()
 }
@@ -88,9 +88,4 @@ func (c *coalescer[T]) guarded(ctx context.Context) (value T, err error) {
 		}
 	}()
 	return c.fetch(ctx)
-}
-
-func median(durations []time.Duration) time.Duration {
-	sorted := slices.Sorted(slices.Values(durations))
-	return sorted[len(sorted)/2]
 }

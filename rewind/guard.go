@@ -115,14 +115,14 @@ func (g *Guard) Complete() bool {
 }
 
 // MarshalJSON writes the guard's record.
-func (g *Guard) MarshalJSON() ([]byte, error) { return json.Marshal(g.Record()) }
+func (g Guard) MarshalJSON() ([]byte, error) { return json.Marshal(g.Record()) }
 
 // UnmarshalJSON always fails: a proof cannot be read from a file. Decode a [GuardRecord] and have it reproven.
 func (g *Guard) UnmarshalJSON([]byte) error {
 	return errors.New("rewind: a Guard cannot be decoded; decode a GuardRecord and pass it to Session.Reprove")
 }
 
-// tagged is one pin with what is known of its task.
+// tagged is a tagged checkpoint with the guarded VMs that it covers.
 type tagged struct {
 	TaggedCheckpoint
 	members []VM

@@ -198,11 +198,11 @@ func compareCheckpoints(a, b zvm.Checkpoint) int {
 // reconcileInsert looks for the effect of an insert whose answer was lost: the tag in the journal proves it. Nothing
 // found is the loss itself, with what was seen; the insert is never sent again.
 func (s *Session) reconcileInsert(ctx context.Context, t target, since time.Time, lost error) (tagged, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Reconcile,
+	looking, cancel := context.WithTimeoutCause(ctx, s.limits.Reconcile,
 		fmt.Errorf("no trace of it within %v", s.limits.Reconcile))
 	defer cancel()
 	var cp zvm.Checkpoint
-	err := task.Poll(ctx, func(ctx context.Context) (found bool, err error) {
+	err := task.Poll(looking, func(ctx context.Context) (found bool, err error) {
 		cp, found, err = s.findTag(ctx, t.vpg.VPGID, t.tag, since)
 		return found, err
 	}, task.WithSchedule(s.schedule))
@@ -213,10 +213,9 @@ func (s *Session) reconcileInsert(ctx context.Context, t target, since time.Time
 	return tagged{}, fmt.Errorf("%w; looked for its tag in the journal: %w%s", lost, err, s.seenInserts(ctx, t, since))
 }
 
-// seenInserts names the inserts that ran at a VPG, any of which may be the one whose answer was lost.
+// seenInserts names the inserts that ran at a VPG, any of which may be the one whose answer was lost. A caller that has
+// left is not kept for it.
 func (s *Session) seenInserts(ctx context.Context, t target, since time.Time) string {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
 	tasks, err := s.insertsAt(ctx, t.vpg.VPGID, since)
 	if err != nil || len(tasks) == 0 {
 		return ""
@@ -231,7 +230,7 @@ func (s *Session) seenInserts(ctx context.Context, t target, since time.Time) st
 // insertsAt lists the inserts at a VPG, with those of which the server does not say where they ran.
 func (s *Session) insertsAt(ctx context.Context, vpg zvm.VPGID, since time.Time) ([]zvm.Task, error) {
 	tasks, err := s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: zvm.TypeInsertTaggedCP, StartedAfter: since})
-	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return len(t.VPGs) > 0 && !slices.Contains(t.VPGs, vpg) }), err
+	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return len(t.VPGs) > 0 && !concernsVPG(t, vpg) }), err
 }
 
 // waitOutForeign returns nil when the failed insert met another one at the same VPG, which has ended now, so that it
@@ -242,10 +241,10 @@ func (s *Session) waitOutForeign(ctx context.Context, p *plan, t target, ours zv
 	if err != nil {
 		return fmt.Errorf("looking for another insert at this VPG: %w", err)
 	}
-	own := slices.IndexFunc(tasks, func(x zvm.Task) bool { return x.ID == ours })
+	own := slices.IndexFunc(tasks, func(x zvm.Task) bool { return sameID(x.ID, ours) })
 	met := false
 	for _, other := range tasks {
-		if other.ID == ours || own >= 0 && !overlap(other, tasks[own]) {
+		if sameID(other.ID, ours) || own >= 0 && !overlap(other, tasks[own]) {
 			continue
 		}
 		met = true

@@ -94,7 +94,7 @@ func (s *Session) sessionsOf(ctx context.Context, target zvm.FLRTarget) ([]zvm.S
 	}
 	var ids []zvm.SessionID
 	for _, f := range all {
-		if f.FLRTarget == target {
+		if sameID(f.VPG, target.VPG) && sameID(f.VM, target.VM) && f.Checkpoint == target.Checkpoint {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -111,7 +111,9 @@ func (s *Session) reconcileMount(ctx context.Context, target zvm.FLRTarget, befo
 	var opened []zvm.SessionID
 	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
 		now, err := s.sessionsOf(ctx, target)
-		opened = slices.DeleteFunc(now, func(id zvm.SessionID) bool { return slices.Contains(before, id) })
+		opened = slices.DeleteFunc(now, func(id zvm.SessionID) bool {
+			return slices.ContainsFunc(before, func(b zvm.SessionID) bool { return sameID(b, id) })
+		})
 		return len(opened) > 0, err
 	}, task.WithSchedule(s.schedule))
 	switch {
@@ -129,6 +131,7 @@ func (s *Session) unmount(ctx context.Context, m mounted) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Unmount,
 		fmt.Errorf("not closed within %v", s.limits.Unmount))
 	defer cancel()
+	var refusal error
 	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
 		_, err := s.zvm.UnmountFLR(ctx, m.session)
 		switch {
@@ -136,14 +139,15 @@ func (s *Session) unmount(ctx context.Context, m mounted) error {
 			return true, s.waitGone(ctx, m.session, s.limits.Unmount)
 		case errors.Is(err, zvm.ErrOutcomeUnknown):
 			return s.waitGone(ctx, m.session, s.limits.Unmount/3) == nil, nil
+		case errors.Is(err, zvm.ErrUnauthorized), errors.Is(err, zvm.ErrForbidden):
+			return false, err
 		}
-		// Servers refuse to close what is gone already in ways of their own.
-		if gone, listErr := s.isGone(ctx, m.session); listErr == nil && gone {
-			return true, nil
-		}
-		return false, err
-	}, task.WithSchedule(s.schedule), task.WithNotFoundGrace(0))
+		// A session in use is refused until it is not, and servers refuse to close what is gone in ways of their own.
+		refusal = err
+		return s.isGone(ctx, m.session)
+	}, task.WithSchedule(s.schedule))
 	if err != nil {
+		err = errors.Join(err, refusal)
 		return &LeftOpenError{
 			What: "FLR session", ID: string(m.session), Command: "zerto-rewind sweep --apply", Err: err,
 		}
@@ -162,5 +166,5 @@ func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Dur
 // isGone asks the list of sessions, which decides: servers differ in what they answer for a single session that is gone.
 func (s *Session) isGone(ctx context.Context, id zvm.SessionID) (bool, error) {
 	all, err := s.zvm.ListFLRSessions(ctx, "")
-	return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return f.ID == id }), err
+	return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return sameID(f.ID, id) }), err
 }

@@ -3,6 +3,7 @@ package rewind
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,8 @@ func (s *Session) Protect(ctx context.Context, vm string, change Change) (*Guard
 // VPG is a [*PartialGuardError] that names every tag that was, or may have been, inserted. A change ID that was given
 // and whose tag already stands in a VPG is not inserted there again.
 //
-// When ctx ends, the waiting ends; what was queued at the ZVM goes on, and the error names it.
+// When ctx ends, the waiting ends; what was queued at the ZVM goes on, and the error names it. Without a deadline a VPG at
+// which others insert all the time is tried for ever.
 func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change) (*Guard, error) {
 	p, err := s.plan(ctx, vms, change)
 	if err != nil {
@@ -82,7 +84,7 @@ func (c serverClock) now() time.Time { return c.read.Add(time.Since(c.at)) }
 
 func (s *Session) plan(ctx context.Context, vms []string, change Change) (*plan, error) {
 	if len(vms) == 0 {
-		return nil, &NotFoundError{Wanted: ""}
+		return nil, errors.New("rewind: nothing to protect: no VM was named")
 	}
 	inv, clock, err := s.look(ctx)
 	if err != nil {
@@ -133,9 +135,8 @@ func (s *Session) look(ctx context.Context) (inv inventory, clock serverClock, e
 }
 
 func (s *Session) readClock(ctx context.Context) (serverClock, error) {
-	asked := time.Now()
 	read, err := s.zvm.GetServerTime(ctx)
-	return serverClock{read: read.UTC(), at: asked}, err
+	return serverClock{read: read.UTC(), at: time.Now()}, err
 }
 
 func (p *plan) add(protection *Protection) error {

@@ -1,6 +1,7 @@
 package rewind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/netip"
@@ -39,7 +40,6 @@ type VPGProtection struct {
 	ProtectedSite string `json:"protectedSite"`
 	RecoverySite  string `json:"recoverySite"`
 
-	recovery zvm.SiteRef
 	earliest time.Time // server clock, zero when unknown
 }
 
@@ -218,10 +218,11 @@ func (inv inventory) protection(rows []zvm.VM) *Protection {
 			VPGID: row.VPG, VPGName: row.VPGName, Status: "unknown", SubStatus: "unknown",
 			Reason:        "the VM names this VPG but the ZVM does not list it",
 			ProtectedSite: siteName(row.ProtectedSite), RecoverySite: siteName(row.RecoverySite),
-			recovery: row.RecoverySite,
 		})
 	}
-	slices.SortFunc(p.VPGs, func(a, b VPGProtection) int { return strings.Compare(a.VPGName, b.VPGName) })
+	slices.SortFunc(p.VPGs, func(a, b VPGProtection) int {
+		return cmp.Or(strings.Compare(a.VPGName, b.VPGName), strings.Compare(string(a.VPGID), string(b.VPGID)))
+	})
 	return p
 }
 
@@ -244,7 +245,6 @@ func vpgProtection(v zvm.VPG) VPGProtection {
 		Protecting: reason == "", Reason: reason,
 		Local:         v.Local(),
 		ProtectedSite: siteName(v.ProtectedSite), RecoverySite: siteName(v.RecoverySite),
-		recovery: v.RecoverySite,
 	}
 	if v.History.Earliest != nil {
 		p.earliest = v.History.Earliest.Time.Time

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/task"
@@ -37,8 +38,15 @@ func (s *Session) beforeStarting(ctx context.Context, vpg zvm.VPGID, kind string
 
 func (st *startedTask) list(ctx context.Context) ([]zvm.Task, error) {
 	tasks, err := st.s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: st.kind, StartedAfter: st.since})
-	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !slices.Contains(t.VPGs, st.vpg) }), err
+	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !concernsVPG(t, st.vpg) }), err
 }
+
+func concernsVPG(t zvm.Task, vpg zvm.VPGID) bool {
+	return slices.ContainsFunc(t.VPGs, func(id zvm.VPGID) bool { return sameID(id, vpg) })
+}
+
+// sameID compares two identifiers of the server, which may spell one in two cases.
+func sameID[ID ~string](a, b ID) bool { return strings.EqualFold(string(a), string(b)) }
 
 // settle returns the task of a write that was answered, or finds that of one whose answer was lost. It looks on a
 // context of its own, since what was started has to be closed after the caller has left as well.
@@ -53,7 +61,9 @@ func (st *startedTask) settle(ctx context.Context, id zvm.TaskID, err error) (zv
 	var started []zvm.Task
 	err = task.Poll(ctx, func(ctx context.Context) (bool, error) {
 		tasks, err := st.list(ctx)
-		started = slices.DeleteFunc(tasks, func(t zvm.Task) bool { return slices.Contains(st.before, t.ID) })
+		started = slices.DeleteFunc(tasks, func(t zvm.Task) bool {
+			return slices.ContainsFunc(st.before, func(id zvm.TaskID) bool { return sameID(id, t.ID) })
+		})
 		return len(started) > 0, err
 	}, task.WithSchedule(st.s.schedule))
 	switch {

@@ -14,7 +14,7 @@ import (
 type Sink interface {
 	// check refuses early what could only fail later.
 	check() error
-	// open returns where to write. Exactly one of commit and discard follows.
+	// open returns where to write. Commit or discard follows; discard after commit changes nothing.
 	open() (pendingFile, error)
 	// dest names the destination in results, empty when it has no name.
 	dest() string
@@ -57,6 +57,11 @@ func (f *fileSink) dest() string { return f.path }
 func (f *fileSink) check() error {
 	if f.path == "" {
 		return errors.New("rewind: ToFile needs a path")
+	}
+	if folder, err := os.Stat(filepath.Dir(f.path)); err != nil {
+		return err
+	} else if !folder.IsDir() {
+		return fmt.Errorf("rewind: %s is not a folder to recover to", filepath.Dir(f.path))
 	}
 	info, err := os.Lstat(f.path)
 	switch {

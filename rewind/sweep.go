@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -43,23 +45,27 @@ func (s *Session) Sweep(ctx context.Context, opts ...SweepOption) ([]Leftover, e
 		opt(&o)
 	}
 	open, err := s.zvm.ListFLRSessions(ctx, "")
-	if err != nil || len(open) == 0 {
-		return []Leftover{}, err
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
+	}
+	if len(open) == 0 {
+		return []Leftover{}, nil
 	}
 	inv, clock, err := s.look(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	left := []Leftover{}
-	for _, session := range open {
-		l, ours, err := s.leftover(ctx, inv, clock, session)
-		if err != nil {
-			return left, fmt.Errorf("sweep: FLR session %s: %w", session.ID, err)
-		}
-		if ours {
-			left = append(left, l)
+	for id, sessions := range byVPG(open) {
+		if vpg, listed := inv.vpgs[id]; listed {
+			found, err := s.leftovers(ctx, vpg, clock, sessions)
+			if err != nil {
+				return left, fmt.Errorf("sweep: journal of %s: %w", vpg.Name, err)
+			}
+			left = append(left, found...)
 		}
 	}
+	slices.SortFunc(left, func(a, b Leftover) int { return strings.Compare(string(a.FLRSessionID), string(b.FLRSessionID)) })
 	if !o.apply {
 		return left, nil
 	}
@@ -77,23 +83,30 @@ func (s *Session) Sweep(ctx context.Context, opts ...SweepOption) ([]Leftover, e
 	return left, errors.Join(failures...)
 }
 
-// leftover tells by the tag of its checkpoint whether a session is ours. A checkpoint that is in no journal any more, or
-// a VPG that the server does not list, tells nothing: the session is then not ours to close.
-func (s *Session) leftover(ctx context.Context, inv inventory, clock serverClock, f zvm.FLRSession) (Leftover, bool, error) {
-	vpg, listed := inv.vpgs[f.VPG]
-	if !listed {
-		return Leftover{}, false, nil
+func byVPG(sessions []zvm.FLRSession) map[zvm.VPGID][]zvm.FLRSession {
+	grouped := map[zvm.VPGID][]zvm.FLRSession{}
+	for _, f := range sessions {
+		grouped[f.VPG] = append(grouped[f.VPG], f)
 	}
+	return grouped
+}
+
+// leftovers tells by the tags of their checkpoints which sessions of a VPG are ours. A checkpoint that is in the journal
+// no more tells nothing: its session is then not ours to close.
+func (s *Session) leftovers(ctx context.Context, vpg zvm.VPG, clock serverClock, sessions []zvm.FLRSession) ([]Leftover, error) {
+	var left []Leftover
 	for st, err := range s.ourTags(ctx, vpgProtection(vpg), time.Time{}, clock.now()) {
 		if err != nil {
-			return Leftover{}, false, err
+			return nil, err
 		}
-		if st.ID == f.Checkpoint {
-			return Leftover{
-				FLRSessionID: f.ID, VPGID: f.VPG, VPGName: vpg.Name, VMID: f.VM, CheckpointID: f.Checkpoint,
-				ChangeID: st.tag.Change, MountedAt: f.MountTime.Time, InUse: f.RunningTasks > 0,
-			}, true, nil
+		for _, f := range sessions {
+			if f.Checkpoint == st.ID {
+				left = append(left, Leftover{
+					FLRSessionID: f.ID, VPGID: vpg.ID, VPGName: vpg.Name, VMID: f.VM, CheckpointID: f.Checkpoint,
+					ChangeID: st.tag.Change, MountedAt: f.MountTime.Time, InUse: f.RunningTasks > 0,
+				})
+			}
 		}
 	}
-	return Leftover{}, false, nil
+	return left, nil
 }
