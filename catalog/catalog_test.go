@@ -248,7 +248,7 @@ func TestConcurrentUse(t *testing.T) {
 	wg.Wait()
 }
 
-// Not parallel, since testing.AllocsPerRun counts the allocations of the whole process.
+//nolint:paralleltest // testing.AllocsPerRun counts the allocations of the whole process
 func TestClassifyDoesNotAllocate(t *testing.T) {
 	c := tenThousand(t)
 	for _, name := range []catalog.Name{known, {Server: "someones", Tool: known.Tool}, {Tool: "Bash", BuiltIn: true}, {Server: strings.Repeat("s", 300), Tool: strings.Repeat("t", 300)}} {

@@ -4,42 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/task"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
-// Task type names (zvm-wire 5.5).
-const (
-	typeFailoverTest     = "FailOverTest"
-	typeStopFailoverTest = "StopFailOverTest"
-	typeClone            = "Clone"
+var (
+	// ErrTestRunning is matched when a failover test of a VPG is asked for while one runs there.
+	ErrTestRunning = errors.New("a failover test is running at this VPG")
+	// ErrNoTest is matched when a failover test is to be found or stopped and none runs.
+	ErrNoTest = errors.New("no failover test is running at this VPG")
 )
 
-// ErrTestRunning is matched when a failover test of a VPG is asked for while one runs there.
-var ErrTestRunning = errors.New("a failover test is running at this VPG")
+// TestResult says how a failover test went.
+type TestResult bool
 
-// Verdict says how a failover test went.
-type Verdict bool
-
-// The two verdicts.
+// The two results.
 const (
-	TestPassed Verdict = true
-	TestFailed Verdict = false
+	TestPassed TestResult = true
+	TestFailed TestResult = false
 )
 
-// Test is a running failover test of guarded VMs, from the guard's checkpoint. It runs until it is stopped.
+// Test is a running failover test of guarded VMs. It runs until it is stopped. Only a [Session] makes one.
 type Test struct {
-	ChangeID     string
-	VPGID        zvm.VPGID
-	VPGName      string
-	CheckpointID zvm.CheckpointID
-	VMs          []VM
-	TaskID       zvm.TaskID // of the start
+	s      *Session
+	record TestRecord
+}
 
-	s *Session
+// TestRecord is a failover test as data.
+type TestRecord struct {
+	ChangeID     string           `json:"changeId"`
+	VPGID        zvm.VPGID        `json:"vpgId"`
+	VPGName      string           `json:"vpgName"`
+	CheckpointID zvm.CheckpointID `json:"checkpointId"`
+	VMs          []VM             `json:"vms"`
+	// TaskID is the start's. It is empty for a test that was found running.
+	TaskID zvm.TaskID `json:"taskId"`
+	// Stage is the server's word for how far the test is, empty once it was stopped.
+	Stage string `json:"stage"`
+}
+
+// Record returns the test as data.
+func (t *Test) Record() TestRecord {
+	r := t.record
+	r.VMs = nonNil(r.VMs)
+	return r
 }
 
 // StartTest starts a failover test of exactly the guarded VMs from exactly the guarded checkpoint, and returns when it
@@ -50,35 +59,71 @@ type Test struct {
 //
 // Errors: [ErrNotProven], [ErrCheckpointGone], [ErrTestRunning], [*LeftOpenError] when what was started could not be
 // stopped.
-func (s *Session) StartTest(ctx context.Context, g *Guard, opts ...RecoverOption) (*Test, error) {
-	pin, vms, err := s.choosePlace(ctx, g, opts)
+func (s *Session) StartTest(ctx context.Context, g *Guard, opts ...PlaceOption) (*Test, error) {
+	from, err := s.chooseStart(ctx, g, opts)
 	if err != nil {
 		return nil, err
 	}
-	vpg, err := s.zvm.GetVPG(ctx, pin.VPGID)
+	t := s.testOf(g, from)
+	switch stage, err := t.stage(ctx); {
+	case err != nil:
+		return nil, err
+	case stage != "":
+		return nil, fmt.Errorf("%s: %w (%s)", from.VPGName, ErrTestRunning, stage)
+	}
+	start, err := s.beforeStarting(ctx, from.VPGID, zvm.TypeFailoverTest)
 	if err != nil {
-		return nil, fmt.Errorf("reading the state of %s: %w", pin.VPGName, err)
+		return nil, t.failed("starting", err)
 	}
-	if vpg.FailoverTestStage != "" {
-		return nil, fmt.Errorf("%s: %w (%s)", pin.VPGName, ErrTestRunning, vpg.FailoverTestStage)
+	id, err := s.zvm.StartFailoverTest(ctx, from.VPGID, from.CheckpointID, from.ids())
+	if t.record.TaskID, err = start.settle(ctx, id, err); err != nil {
+		return nil, t.failed("starting", err)
 	}
-	start, err := s.beforeStarting(ctx, pin.VPGID, typeFailoverTest)
-	if err != nil {
-		return nil, fmt.Errorf("starting a failover test of %s: %w", pin.VPGName, err)
+	if err := start.wait(ctx, t.record.TaskID, from.VPGName); err != nil {
+		return nil, errors.Join(t.failed("starting", err), t.abandon(ctx))
 	}
-	id, err := s.zvm.StartFailoverTest(ctx, pin.VPGID, pin.CheckpointID, idsOf(vms))
-	if id, err = start.settle(ctx, id, err); err != nil {
-		return nil, fmt.Errorf("starting a failover test of %s: %w", pin.VPGName, err)
-	}
-	t := &Test{
-		ChangeID: g.record.ChangeID, VPGID: pin.VPGID, VPGName: pin.VPGName,
-		CheckpointID: pin.CheckpointID, VMs: vms, TaskID: id, s: s,
-	}
-	if err := start.wait(ctx, id, pin.VPGName); err != nil {
-		err = fmt.Errorf("starting a failover test of %s: %w", pin.VPGName, err)
-		return nil, errors.Join(err, t.abandon(ctx))
+	if t.record.Stage, err = t.stage(ctx); err != nil {
+		t.record.Stage = "started"
 	}
 	return t, nil
+}
+
+func (s *Session) testOf(g *Guard, from covered) *Test {
+	return &Test{s: s, record: TestRecord{
+		ChangeID: g.record.ChangeID, VPGID: from.VPGID, VPGName: from.VPGName, CheckpointID: from.CheckpointID, VMs: from.vms,
+	}}
+}
+
+// FindTest returns the failover test that runs at the VPG of a guard's checkpoint, so that it can be stopped by another
+// process than the one that started it. The server does not say of which checkpoint a test is: whether it is that of the
+// guard, the caller has to know. [ErrNoTest] says that none runs.
+func (s *Session) FindTest(ctx context.Context, g *Guard, opts ...PlaceOption) (*Test, error) {
+	found, err := g.choose(opts)
+	if err != nil {
+		return nil, err
+	}
+	for _, from := range found {
+		t := s.testOf(g, from)
+		if t.record.Stage, err = t.stage(ctx); err != nil {
+			return nil, err
+		}
+		if t.record.Stage != "" {
+			return t, nil
+		}
+	}
+	return nil, fmt.Errorf("%s: %w", found[0].VPGName, ErrNoTest)
+}
+
+func (t *Test) stage(ctx context.Context) (string, error) {
+	vpg, err := t.s.zvm.GetVPG(ctx, t.record.VPGID)
+	if err != nil {
+		return "", fmt.Errorf("reading the state of %s: %w", t.record.VPGName, err)
+	}
+	return vpg.FailoverTestStage, nil
+}
+
+func (t *Test) failed(doing string, err error) error {
+	return fmt.Errorf("%s a failover test of %s: %w", doing, t.record.VPGName, err)
 }
 
 // abandon stops a test that did not come to run, or not in time for its caller. A test that is being set up can be
@@ -87,10 +132,10 @@ func (t *Test) abandon(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), t.s.limits.Abandon,
 		fmt.Errorf("not stopped within %v", t.s.limits.Abandon))
 	defer cancel()
-	_, err := task.Wait(ctx, t.s.zvm, t.TaskID, task.WithSchedule(t.s.schedule))
+	_, err := task.Wait(ctx, t.s.zvm, t.record.TaskID, task.WithSchedule(t.s.schedule))
 	var failed *task.Error
 	if errors.As(err, &failed) {
-		if vpg, err := t.s.zvm.GetVPG(ctx, t.VPGID); err == nil && vpg.FailoverTestStage == "" {
+		if stage, err := t.stage(ctx); err == nil && stage == "" {
 			return nil
 		}
 	}
@@ -99,111 +144,29 @@ func (t *Test) abandon(ctx context.Context) error {
 
 // Stop stops the test and waits until it is torn down. The summary goes into the site's records behind the change's id.
 // A test that could not be stopped is a [*LeftOpenError].
-func (t *Test) Stop(ctx context.Context, verdict Verdict, summary string) error {
-	err := t.stop(ctx, verdict, fmt.Sprintf("change %s: %s", t.ChangeID, summary))
-	if err == nil {
-		return nil
+func (t *Test) Stop(ctx context.Context, result TestResult, summary string) error {
+	if t == nil || t.s == nil {
+		return ErrNoTest
 	}
-	return &LeftOpenError{
-		What: "failover test of VPG", ID: t.VPGName, Command: "zerto-rewind test stop --change " + t.ChangeID, Err: err,
-	}
-}
-
-func (t *Test) stop(ctx context.Context, verdict Verdict, summary string) error {
-	stop, err := t.s.beforeStarting(ctx, t.VPGID, typeStopFailoverTest)
+	err := t.stop(ctx, result, fmt.Sprintf("change %s: %s", t.record.ChangeID, summary))
 	if err != nil {
-		return err
-	}
-	id, err := t.s.zvm.StopFailoverTest(ctx, t.VPGID, bool(verdict), summary)
-	if id, err = stop.settle(ctx, id, err); err != nil {
-		return err
-	}
-	return stop.wait(ctx, id, t.VPGName)
-}
-
-// Cloned is a finished clone of guarded VMs, from the guard's checkpoint. Zerto never removes it: its VMs, powered off
-// and unprotected at the VPG's recovery site, belong to the caller.
-type Cloned struct {
-	ChangeID     string           `json:"changeId"`
-	VPGID        zvm.VPGID        `json:"vpgId"`
-	VPGName      string           `json:"vpgName"`
-	CheckpointID zvm.CheckpointID `json:"checkpointId"`
-	Timestamp    time.Time        `json:"timestamp"` // of the checkpoint; the clones' names end in it
-	RecoverySite string           `json:"recoverySite"`
-	VMs          []VM             `json:"vms"` // what was cloned
-	TaskID       zvm.TaskID       `json:"taskId"`
-}
-
-// Clone makes an offsite clone of exactly the guarded VMs from exactly the guarded checkpoint, and returns when it is
-// made. The checkpoint is chosen as [Session.StartTest] does. When ctx ends while the clone is being made, it is aborted
-// on a context of its own.
-func (s *Session) Clone(ctx context.Context, g *Guard, opts ...RecoverOption) (*Cloned, error) {
-	pin, vms, err := s.choosePlace(ctx, g, opts)
-	if err != nil {
-		return nil, err
-	}
-	start, err := s.beforeStarting(ctx, pin.VPGID, typeClone)
-	if err != nil {
-		return nil, fmt.Errorf("cloning %s: %w", pin.VPGName, err)
-	}
-	id, err := s.zvm.StartClone(ctx, pin.VPGID, pin.CheckpointID, idsOf(vms))
-	if id, err = start.settle(ctx, id, err); err != nil {
-		return nil, fmt.Errorf("cloning %s: %w", pin.VPGName, err)
-	}
-	if err := start.wait(ctx, id, pin.VPGName); err != nil {
-		err = fmt.Errorf("cloning %s: %w", pin.VPGName, err)
-		if ctx.Err() != nil {
-			err = errors.Join(err, s.abortClone(ctx, pin, g.record.ChangeID))
-		}
-		return nil, err
-	}
-	return &Cloned{
-		ChangeID: g.record.ChangeID, VPGID: pin.VPGID, VPGName: pin.VPGName, CheckpointID: pin.CheckpointID,
-		Timestamp: pin.Timestamp, RecoverySite: pin.RecoverySite, VMs: vms, TaskID: id,
-	}, nil
-}
-
-func (s *Session) abortClone(ctx context.Context, pin TaggedCheckpoint, changeID string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.limits.Unmount)
-	defer cancel()
-	if err := s.zvm.AbortClone(ctx, pin.VPGID); err != nil {
 		return &LeftOpenError{
-			What: "clone of VPG", ID: pin.VPGName, Command: "zerto-rewind clone abort --change " + changeID, Err: err,
+			What: "failover test of VPG", ID: t.record.VPGName,
+			Command: "zerto-rewind test stop --change " + t.record.ChangeID, Err: err,
 		}
 	}
+	t.record.Stage = ""
 	return nil
 }
 
-// choosePlace picks the checkpoint from which VMs are started or cloned, and reads it in its journal.
-func (s *Session) choosePlace(ctx context.Context, g *Guard, opts []RecoverOption) (TaggedCheckpoint, []VM, error) {
-	if !g.Proven() {
-		return TaggedCheckpoint{}, nil, ErrNotProven
+func (t *Test) stop(ctx context.Context, result TestResult, summary string) error {
+	stop, err := t.s.beforeStarting(ctx, t.record.VPGID, zvm.TypeStopFailoverTest)
+	if err != nil {
+		return err
 	}
-	var o recoverOptions
-	for _, opt := range opts {
-		opt(&o)
+	id, err := t.s.zvm.StopFailoverTest(ctx, t.record.VPGID, bool(result), summary)
+	if id, err = stop.settle(ctx, id, err); err != nil {
+		return err
 	}
-	pins := slices.DeleteFunc(slices.Clone(g.record.Checkpoints), func(c TaggedCheckpoint) bool { return !o.takes(c) })
-	if len(pins) == 0 {
-		return TaggedCheckpoint{}, nil, &NotFoundError{Wanted: o.vpg, What: "checkpoint of change " + g.record.ChangeID + " in VPG"}
-	}
-	pin := pins[max(0, slices.IndexFunc(pins, func(c TaggedCheckpoint) bool { return c.Local }))]
-	vms := slices.Clone(g.members[pin.VPGID])
-	if o.vm != "" {
-		vm, err := g.chooseVM(o.vm)
-		if err != nil {
-			return TaggedCheckpoint{}, nil, err
-		}
-		vms = []VM{vm}
-	}
-	_, err := s.readPin(ctx, pin)
-	return pin, vms, err
-}
-
-func idsOf(vms []VM) []zvm.VMID {
-	ids := make([]zvm.VMID, len(vms))
-	for i, vm := range vms {
-		ids[i] = vm.ID
-	}
-	return ids
+	return stop.wait(ctx, id, t.record.VPGName)
 }

@@ -20,8 +20,8 @@ func TestAFailoverTestRunsTheGuardedVMsFromTheGuardedCheckpoint(t *testing.T) {
 	running, err := w.StartTest(t.Context(), g)
 	must(t, err)
 	tests := w.sim.LiveTests()
-	if len(tests) != 1 || tests[0].CheckpointID != string(running.CheckpointID) || len(tests[0].VMIDs) != 1 || tests[0].VMIDs[0] != w.web.ID() {
-		t.Errorf("the server runs %+v, want %s alone from %s", tests, w.web.ID(), running.CheckpointID)
+	if len(tests) != 1 || tests[0].CheckpointID != string(running.Record().CheckpointID) || len(tests[0].VMIDs) != 1 || tests[0].VMIDs[0] != w.web.ID() {
+		t.Errorf("the server runs %+v, want %s alone from %s", tests, w.web.ID(), running.Record().CheckpointID)
 	}
 	if _, err := w.StartTest(t.Context(), g); !errors.Is(err, rewind.ErrTestRunning) {
 		t.Errorf("a second test gives %v, want ErrTestRunning", err)
@@ -89,6 +89,57 @@ func TestLaw5_ACloneWhoseCallerLeftIsAborted(t *testing.T) {
 	must(t, err)
 	if _, err := s.Clone(ctx, g); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v, want it cancelled", err)
+	}
+	if n := w.sim.Count("POST", "/v1/vpgs/*/CloneAbort"); n != 1 || len(w.sim.Clones()) != 0 {
+		t.Errorf("%d aborts sent, clones %+v", n, w.sim.Clones())
+	}
+}
+
+func TestOneOfSeveralGuardedVMsIsTestedWhereItIs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithTestTime(0), zvmtest.WithCloneTime(0))
+	other := w.sim.AddVPG("db", zvmtest.VPGConfig{})
+	db := w.sim.AddVM("db01", other)
+	g, err := w.ProtectAll(t.Context(), []string{"web01", "db01"}, rewind.Change{})
+	must(t, err)
+	running, err := w.StartTest(t.Context(), g, rewind.FromVM("db01"))
+	must(t, err)
+	if got := w.sim.LiveTests(); len(got) != 1 || got[0].VPGID != other.ID() || got[0].VMIDs[0] != db.ID() {
+		t.Errorf("the server runs %+v, want db01 in its own VPG", got)
+	}
+	if _, err := w.Clone(t.Context(), g, rewind.FromVM("db01")); err != nil {
+		t.Error(err)
+	}
+	var missing *rewind.NotFoundError
+	for _, opt := range []rewind.PlaceOption{rewind.FromVM("nobody"), rewind.InVPG("nowhere")} {
+		if _, err := w.StartTest(t.Context(), g, opt); !errors.As(err, &missing) {
+			t.Errorf("starting: got %v, want *NotFoundError", err)
+		}
+		if _, err := w.Browse(t.Context(), g, "/", opt); !errors.As(err, &missing) {
+			t.Errorf("browsing: got %v, want *NotFoundError", err)
+		}
+	}
+	found, err := w.FindTest(t.Context(), g, rewind.FromVM("db01"))
+	must(t, err)
+	if found.Record().VPGID != running.Record().VPGID {
+		t.Errorf("found %+v", found.Record())
+	}
+	must(t, found.Stop(t.Context(), rewind.TestFailed, "enough"))
+	if _, err := w.FindTest(t.Context(), g); !errors.Is(err, rewind.ErrNoTest) {
+		t.Errorf("got %v, want ErrNoTest", err)
+	}
+	if err := (&rewind.Test{}).Stop(t.Context(), rewind.TestPassed, ""); !errors.Is(err, rewind.ErrNoTest) {
+		t.Errorf("stopping nothing gives %v", err)
+	}
+}
+
+func TestLaw5_ACloneThatCannotBeWatchedIsAborted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithCloneTime(time.Hour))
+	g := w.guard(t, "web01")
+	w.sim.On("GET", "/v1/tasks/*").Status(403, `{"Message":"no"}`)
+	if _, err := w.Clone(t.Context(), g); err == nil {
+		t.Error("a clone nobody saw was taken for made")
 	}
 	if n := w.sim.Count("POST", "/v1/vpgs/*/CloneAbort"); n != 1 || len(w.sim.Clones()) != 0 {
 		t.Errorf("%d aborts sent, clones %+v", n, w.sim.Clones())

@@ -19,12 +19,15 @@ type mounted struct {
 	vpgName string
 }
 
-// withMount mounts a VM from a checkpoint, calls use, and closes the session whatever happened, on a context of its
+// withMount mounts the one VM of a checkpoint, calls use, and closes the session whatever happened, on a context of its
 // own. The error of use comes first; a session that could not be closed is a [*LeftOpenError], alone or joined to it.
-func (s *Session) withMount(ctx context.Context, target zvm.FLRTarget, vpgName string, use func(context.Context, mounted) error) (zvm.SessionID, error) {
-	m, err := s.mount(ctx, target, vpgName)
+func (s *Session) withMount(
+	ctx context.Context, from covered, use func(context.Context, mounted) error,
+) (id zvm.SessionID, unmounted bool, err error) {
+	target := zvm.FLRTarget{VPG: from.VPGID, VM: from.vms[0].ID, Checkpoint: from.CheckpointID}
+	m, err := s.mount(ctx, target, from.VPGName)
 	if m.session == "" {
-		return "", err
+		return "", false, err
 	}
 	closed := false
 	closeNow := func() error {
@@ -40,9 +43,9 @@ func (s *Session) withMount(ctx context.Context, target zvm.FLRTarget, vpgName s
 		err = use(ctx, m)
 	}
 	if open := closeNow(); open != nil {
-		return m.session, errors.Join(err, open)
+		return m.session, false, errors.Join(err, open)
 	}
-	return m.session, err
+	return m.session, true, err
 }
 
 // mount returns a session that can be browsed. With an error it returns what has to be closed, if anything is open.

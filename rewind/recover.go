@@ -2,28 +2,10 @@ package rewind
 
 import (
 	"context"
-	"errors"
-	"slices"
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
-
-// RecoverOption narrows what [Session.Recover] and [Session.Browse] look at.
-type RecoverOption func(*recoverOptions)
-
-type recoverOptions struct{ vm, vpg string }
-
-// takes reports whether the options leave a checkpoint to choose from.
-func (o recoverOptions) takes(c TaggedCheckpoint) bool {
-	return o.vpg == "" || string(c.VPGID) == o.vpg || c.VPGName == o.vpg
-}
-
-// FromVM names the VM to look at, by name or id, when a guard covers several.
-func FromVM(vm string) RecoverOption { return func(o *recoverOptions) { o.vm = vm } }
-
-// InVPG names the VPG, by name or id, whose checkpoint is taken.
-func InVPG(vpg string) RecoverOption { return func(o *recoverOptions) { o.vpg = vpg } }
 
 // Recovery is the evidence of one file brought back.
 type Recovery struct {
@@ -71,7 +53,7 @@ type ListedItem struct {
 //
 // Errors: [ErrNotProven], [ErrNotLocal], [ErrCheckpointGone], [*PathNotFoundError], [*AmbiguousPathError],
 // [*NotDownloadableError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
-func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink, opts ...RecoverOption) (*Recovery, error) {
+func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink, opts ...PlaceOption) (*Recovery, error) {
 	wanted, err := parseGuestPath(path)
 	if err != nil {
 		return nil, err
@@ -79,15 +61,15 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 	if err := sink.check(); err != nil {
 		return nil, err
 	}
-	pin, vm, err := s.choosePin(ctx, g, opts)
+	from, err := s.chooseMount(ctx, g, opts)
 	if err != nil {
 		return nil, err
 	}
 	r := &Recovery{
-		ChangeID: g.record.ChangeID, VM: vm.Name, VPGID: pin.VPGID, CheckpointID: pin.CheckpointID, Dest: sink.dest(),
+		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VPGID: from.VPGID, CheckpointID: from.CheckpointID, Dest: sink.dest(),
 	}
 	done := false
-	r.FLRSessionID, err = s.withMount(ctx, flrTarget(pin, vm), pin.VPGName, func(ctx context.Context, m mounted) error {
+	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
 		item, err := s.locate(ctx, m, wanted)
 		if err != nil {
 			return err
@@ -103,36 +85,39 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 		done = err == nil
 		return err
 	})
-	var open *LeftOpenError
-	r.Unmounted = !errors.As(err, &open)
 	if !done {
 		return nil, err
 	}
 	return r, err
 }
 
-// Browse lists one folder of a guarded VM as it was at the guard's checkpoint, or the partitions for an empty path or
-// "/". It mounts and closes as [Session.Recover] does, with the same errors.
-func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...RecoverOption) (*Listing, error) {
+// Browse lists one folder of a guarded VM as it was at the guard's checkpoint, the partitions for an empty path or "/",
+// or a single file. It mounts and closes as [Session.Recover] does, with the same errors.
+func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...PlaceOption) (*Listing, error) {
 	wanted, err := parseGuestPath(path)
 	if err != nil {
 		return nil, err
 	}
-	pin, vm, err := s.choosePin(ctx, g, opts)
+	from, err := s.chooseMount(ctx, g, opts)
 	if err != nil {
 		return nil, err
 	}
 	l := &Listing{
-		ChangeID: g.record.ChangeID, VM: vm.Name, VPGID: pin.VPGID, CheckpointID: pin.CheckpointID, Items: []ListedItem{},
+		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VPGID: from.VPGID, CheckpointID: from.CheckpointID, Items: []ListedItem{},
 	}
 	done := false
-	l.FLRSessionID, err = s.withMount(ctx, flrTarget(pin, vm), pin.VPGName, func(ctx context.Context, m mounted) error {
+	l.FLRSessionID, l.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
 		if len(wanted.parts) > 0 || wanted.drive != "" {
 			item, err := s.locate(ctx, m, wanted)
 			if err != nil {
 				return err
 			}
 			l.GuestPath = item.Path
+			if !item.Browsable {
+				l.Items = append(l.Items, listedItem(item))
+				l.Complete, done = true, true
+				return nil
+			}
 		}
 		folder, err := s.zvm.BrowseFLR(ctx, m.session, l.GuestPath)
 		for _, i := range folder.Items {
@@ -142,8 +127,6 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Rec
 		done = err == nil
 		return err
 	})
-	var open *LeftOpenError
-	l.Unmounted = !errors.As(err, &open)
 	if !done {
 		return nil, err
 	}
@@ -159,54 +142,4 @@ func listedItem(i zvm.Item) ListedItem {
 		l.Written = &i.Written.Time
 	}
 	return l
-}
-
-func flrTarget(pin TaggedCheckpoint, vm VM) zvm.FLRTarget {
-	return zvm.FLRTarget{VPG: pin.VPGID, VM: vm.ID, Checkpoint: pin.CheckpointID}
-}
-
-// choosePin picks the checkpoint to mount, the guard's local one that covers the VM, and reads it in its journal once
-// more: mounting what is gone would fail late and in the server's words.
-func (s *Session) choosePin(ctx context.Context, g *Guard, opts []RecoverOption) (TaggedCheckpoint, VM, error) {
-	if !g.Proven() {
-		return TaggedCheckpoint{}, VM{}, ErrNotProven
-	}
-	var o recoverOptions
-	for _, opt := range opts {
-		opt(&o)
-	}
-	vm, err := g.chooseVM(o.vm)
-	if err != nil {
-		return TaggedCheckpoint{}, VM{}, err
-	}
-	var elsewhere []string
-	for _, c := range g.record.Checkpoints {
-		switch {
-		case !slices.Contains(g.members[c.VPGID], vm), !o.takes(c):
-		case c.Local:
-			_, err := s.readPin(ctx, c)
-			return c, vm, err
-		default:
-			elsewhere = append(elsewhere, c.RecoverySite)
-		}
-	}
-	return TaggedCheckpoint{}, VM{}, &NotLocalError{ChangeID: g.record.ChangeID, RecoverySites: elsewhere}
-}
-
-func (g *Guard) chooseVM(wanted string) (VM, error) {
-	vms := g.record.VMs
-	if wanted != "" {
-		vms = slices.DeleteFunc(slices.Clone(vms), func(v VM) bool { return string(v.ID) != wanted && v.Name != wanted })
-	}
-	switch len(vms) {
-	case 0:
-		return VM{}, &NotFoundError{Wanted: wanted, What: "VM in the guard of change " + g.record.ChangeID + ":"}
-	case 1:
-		return vms[0], nil
-	}
-	ambiguous := &AmbiguousVMError{Wanted: "change " + g.record.ChangeID}
-	for _, v := range vms {
-		ambiguous.Candidates = append(ambiguous.Candidates, Protection{VM: v})
-	}
-	return VM{}, ambiguous
 }

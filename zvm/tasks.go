@@ -12,8 +12,13 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/task"
 )
 
-// TypeInsertTaggedCP is the type name of the task that inserts a tagged checkpoint (zvm-wire 5.5).
-const TypeInsertTaggedCP = "InsertTaggedCP"
+// The type names of the tasks that this client starts (zvm-wire 5.5).
+const (
+	TypeInsertTaggedCP   = "InsertTaggedCP"
+	TypeFailoverTest     = "FailOverTest"
+	TypeStopFailoverTest = "StopFailOverTest"
+	TypeClone            = "Clone"
+)
 
 // Task is a Zerto task with what it concerns.
 type Task struct {

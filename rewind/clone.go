@@ -1,0 +1,88 @@
+package rewind
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/zerto-rewind/zerto-rewind/task"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// Cloned is a finished clone of guarded VMs, from the guard's checkpoint. Zerto never removes it: its VMs, powered off
+// and unprotected at the VPG's recovery site, belong to the caller.
+type Cloned struct {
+	ChangeID     string           `json:"changeId"`
+	VPGID        zvm.VPGID        `json:"vpgId"`
+	VPGName      string           `json:"vpgName"`
+	CheckpointID zvm.CheckpointID `json:"checkpointId"`
+	Timestamp    time.Time        `json:"timestamp"` // of the checkpoint; the clones' names end in it
+	RecoverySite string           `json:"recoverySite"`
+	VMs          []VM             `json:"vms"` // what was cloned
+	TaskID       zvm.TaskID       `json:"taskId"`
+}
+
+// Clone makes an offsite clone of exactly the guarded VMs from exactly the guarded checkpoint, and returns when it is
+// made. The checkpoint is chosen as [Session.StartTest] does.
+//
+// When the waiting ends before the clone is made, because ctx did or because its task could not be looked at, the clone
+// is aborted on a context of its own; a [*LeftOpenError] says that this failed.
+func (s *Session) Clone(ctx context.Context, g *Guard, opts ...PlaceOption) (*Cloned, error) {
+	from, err := s.chooseStart(ctx, g, opts)
+	if err != nil {
+		return nil, err
+	}
+	start, err := s.beforeStarting(ctx, from.VPGID, zvm.TypeClone)
+	if err != nil {
+		return nil, fmt.Errorf("cloning %s: %w", from.VPGName, err)
+	}
+	id, err := s.zvm.StartClone(ctx, from.VPGID, from.CheckpointID, from.ids())
+	if id, err = start.settle(ctx, id, err); err != nil {
+		return nil, fmt.Errorf("cloning %s: %w", from.VPGName, err)
+	}
+	if err := start.wait(ctx, id, from.VPGName); err != nil {
+		err = fmt.Errorf("cloning %s: %w", from.VPGName, err)
+		var unfinished *task.WaitError
+		if errors.As(err, &unfinished) {
+			err = errors.Join(err, s.abortClone(ctx, g.record.ChangeID, from, id))
+		}
+		return nil, err
+	}
+	return &Cloned{
+		ChangeID: g.record.ChangeID, VPGID: from.VPGID, VPGName: from.VPGName, CheckpointID: from.CheckpointID,
+		Timestamp: from.Timestamp, RecoverySite: from.RecoverySite, VMs: nonNil(from.vms), TaskID: id,
+	}, nil
+}
+
+// AbortClone stops the clone that is being made at the VPG of a guard's checkpoint, by another process say. The server
+// does not say of which checkpoint a clone is: whether it is that of the guard, the caller has to know.
+func (s *Session) AbortClone(ctx context.Context, g *Guard, opts ...PlaceOption) error {
+	found, err := g.choose(opts)
+	if err != nil {
+		return err
+	}
+	return s.zvm.AbortClone(ctx, found[0].VPGID)
+}
+
+// abortClone stops a clone whose caller does not wait for it, and follows its task to the end, which the abort's answer
+// is not.
+func (s *Session) abortClone(ctx context.Context, changeID string, from covered, id zvm.TaskID) error {
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Abandon,
+		fmt.Errorf("not aborted within %v", s.limits.Abandon))
+	defer cancel()
+	err := s.zvm.AbortClone(ctx, from.VPGID)
+	if err == nil {
+		_, err = task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule))
+		var ended *task.Error
+		if errors.As(err, &ended) {
+			return nil // it ended without a clone
+		}
+		if err == nil {
+			err = errors.New("it was finished before it could be aborted, and Zerto never removes it")
+		}
+	}
+	return &LeftOpenError{
+		What: "clone of VPG", ID: from.VPGName, Command: "zerto-rewind clone abort --change " + changeID, Err: err,
+	}
+}

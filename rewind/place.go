@@ -1,0 +1,121 @@
+package rewind
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// PlaceOption says which VM and which checkpoint of a guard is meant, where there are several.
+type PlaceOption func(*place)
+
+// FromVM names the VM, by name or id, when a guard covers several.
+func FromVM(vm string) PlaceOption { return func(p *place) { p.vm = vm } }
+
+// InVPG names the VPG, by name or id, whose checkpoint is taken.
+func InVPG(vpg string) PlaceOption { return func(p *place) { p.vpg = vpg } }
+
+type place struct{ vm, vpg string }
+
+// covered is a checkpoint of a guard with the VMs that are wanted from it.
+type covered struct {
+	TaggedCheckpoint
+
+	vms []VM
+}
+
+// choose returns the checkpoints of a guard that cover what the options name, local ones first, each with the VMs that
+// are meant. It reads nothing.
+func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
+	if !g.Proven() {
+		return nil, ErrNotProven
+	}
+	var p place
+	for _, o := range opts {
+		o(&p)
+	}
+	if p.vm != "" && !slices.ContainsFunc(g.record.VMs, p.means) {
+		return nil, &NotFoundError{Wanted: p.vm, What: "VM in the guard of change " + g.record.ChangeID + " named"}
+	}
+	var found []covered
+	for _, c := range g.record.Checkpoints {
+		if p.vpg != "" && string(c.VPGID) != p.vpg && c.VPGName != p.vpg {
+			continue
+		}
+		vms := slices.Clone(g.members[c.VPGID])
+		if p.vm != "" {
+			vms = slices.DeleteFunc(vms, func(vm VM) bool { return !p.means(vm) })
+		}
+		if len(vms) > 0 {
+			found = append(found, covered{c, vms})
+		}
+	}
+	if len(found) == 0 {
+		return nil, &NotFoundError{Wanted: p.vpg, What: "checkpoint of change " + g.record.ChangeID + " in a VPG named"}
+	}
+	slices.SortStableFunc(found, func(a, b covered) int {
+		switch {
+		case a.Local == b.Local:
+			return 0
+		case a.Local:
+			return -1
+		}
+		return 1
+	})
+	return found, nil
+}
+
+func (p place) means(vm VM) bool { return string(vm.ID) == p.vm || strings.EqualFold(vm.Name, p.vm) }
+
+// chooseMount picks the one VM and the local checkpoint to mount it from, and reads it in its journal once more:
+// mounting what is gone would fail late and in the server's words.
+func (s *Session) chooseMount(ctx context.Context, g *Guard, opts []PlaceOption) (covered, error) {
+	found, err := g.choose(opts)
+	if err != nil {
+		return covered{}, err
+	}
+	var vms []VM
+	for _, c := range found {
+		for _, vm := range c.vms {
+			if !slices.Contains(vms, vm) {
+				vms = append(vms, vm)
+			}
+		}
+	}
+	if len(vms) > 1 {
+		ambiguous := &AmbiguousVMError{Wanted: "change " + g.record.ChangeID}
+		for _, vm := range vms {
+			ambiguous.Candidates = append(ambiguous.Candidates, Protection{VM: vm})
+		}
+		return covered{}, ambiguous
+	}
+	if !found[0].Local {
+		notLocal := &NotLocalError{ChangeID: g.record.ChangeID}
+		for _, c := range found {
+			notLocal.RecoverySites = append(notLocal.RecoverySites, c.RecoverySite)
+		}
+		return covered{}, notLocal
+	}
+	_, err = s.readPin(ctx, found[0].TaggedCheckpoint)
+	return found[0], err
+}
+
+// chooseStart picks the checkpoint from which VMs are started or cloned, and reads it in its journal.
+func (s *Session) chooseStart(ctx context.Context, g *Guard, opts []PlaceOption) (covered, error) {
+	found, err := g.choose(opts)
+	if err != nil {
+		return covered{}, err
+	}
+	_, err = s.readPin(ctx, found[0].TaggedCheckpoint)
+	return found[0], err
+}
+
+func (c covered) ids() []zvm.VMID {
+	ids := make([]zvm.VMID, len(c.vms))
+	for i, vm := range c.vms {
+		ids[i] = vm.ID
+	}
+	return ids
+}
