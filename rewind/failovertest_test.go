@@ -107,9 +107,6 @@ func TestOneOfSeveralGuardedVMsIsTestedWhereItIs(t *testing.T) {
 	if got := w.sim.LiveTests(); len(got) != 1 || got[0].VPGID != other.ID() || got[0].VMIDs[0] != db.ID() {
 		t.Errorf("the server runs %+v, want db01 in its own VPG", got)
 	}
-	if _, err := w.Clone(t.Context(), g, rewind.FromVM("db01")); err != nil {
-		t.Error(err)
-	}
 	var missing *rewind.NotFoundError
 	for _, opt := range []rewind.PlaceOption{rewind.FromVM("nobody"), rewind.InVPG("nowhere")} {
 		if _, err := w.StartTest(t.Context(), g, opt); !errors.As(err, &missing) {
@@ -125,6 +122,13 @@ func TestOneOfSeveralGuardedVMsIsTestedWhereItIs(t *testing.T) {
 		t.Errorf("found %+v", found.Record())
 	}
 	must(t, found.Stop(t.Context(), rewind.TestFailed, "enough"))
+	// A stopped test may have taken the tag away.
+	again, err := w.ProtectAll(t.Context(), []string{"web01", "db01"}, rewind.Change{})
+	must(t, err)
+	cloned, err := w.Clone(t.Context(), again, rewind.FromVM("db01"))
+	if err != nil || string(cloned.VPGID) != other.ID() {
+		t.Errorf("cloned %+v, %v, want db01 in its own VPG", cloned, err)
+	}
 	if _, err := w.FindTest(t.Context(), g); !errors.Is(err, rewind.ErrNoTest) {
 		t.Errorf("got %v, want ErrNoTest", err)
 	}

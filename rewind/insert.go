@@ -28,15 +28,15 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 		return fail("", "", fmt.Errorf("waiting for this VPG's turn: %w", err))
 	}
 	defer done()
-	if p.known {
-		switch standing, found, err := s.findOrAwaitStanding(ctx, p, t); {
-		case err != nil:
-			return fail("", "", fmt.Errorf("looking for a tag of this change: %w", err))
-		case found:
-			return outcome{pin: pinOf(t, standing, "", "")}
-		}
-	}
 	for attempt := 1; ; attempt++ {
+		if p.known {
+			switch standing, found, err := s.findOrAwaitStanding(ctx, p, t, attempt); {
+			case err != nil:
+				return fail("", "", fmt.Errorf("looking for a tag of this change: %w", err))
+			case found:
+				return outcome{pin: pinOf(t, standing, "", "")}
+			}
+		}
 		if err := s.requireProtecting(ctx, t.vpg, false); err != nil {
 			return fail("", "", err)
 		}
@@ -55,19 +55,22 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 	}
 }
 
-// findOrAwaitStanding looks for a tag of the change. An insert that still runs at the VPG may be an earlier call of ours
-// that was given up: it is waited for, and then looked once more, before anything is inserted.
-func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target) (zvm.Checkpoint, bool, error) {
-	cp, found, err := s.findStanding(ctx, p, t)
-	if found || err != nil {
-		return cp, found, err
+// findOrAwaitStanding looks for a tag of the change. An insert that still runs at the VPG, or that ours has just met, may
+// be an earlier call's that was given up: it is waited for, and its tag is given time to be listed, before anything is
+// inserted.
+func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, attempt int) (cp zvm.Checkpoint, found bool, err error) {
+	if attempt == 1 {
+		if cp, found, err = s.findStanding(ctx, p, t, time.Time{}); found || err != nil {
+			return cp, found, err
+		}
 	}
-	running, err := s.insertsAt(ctx, t.vpg.VPGID, p.clock.now().Add(-foreignReach))
+	since := p.clock.now().Add(-foreignReach)
+	running, err := s.insertsAt(ctx, t.vpg.VPGID, since)
 	if err != nil {
 		return cp, false, err
 	}
 	running = slices.DeleteFunc(running, func(x zvm.Task) bool { return x.State.Terminal() })
-	if len(running) == 0 {
+	if len(running) == 0 && attempt == 1 {
 		return cp, false, nil
 	}
 	for _, x := range running {
@@ -75,7 +78,16 @@ func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target) (z
 			return cp, false, err
 		}
 	}
-	return s.findStanding(ctx, p, t)
+	looking, cancel := context.WithTimeout(ctx, s.limits.Settle)
+	defer cancel()
+	err = task.Poll(looking, func(ctx context.Context) (bool, error) {
+		cp, found, err = s.findStanding(ctx, p, t, since)
+		return found, err
+	}, task.WithSchedule(s.schedule))
+	if err != nil && looking.Err() != nil && ctx.Err() == nil {
+		return cp, false, nil
+	}
+	return cp, found, err
 }
 
 // awaitEnd waits until a task has ended, however it does.

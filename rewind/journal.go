@@ -61,10 +61,10 @@ func (s *Session) ourTags(ctx context.Context, vpg VPGProtection, from, now time
 
 func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
-// findStanding returns the earliest checkpoint in a VPG's journal that was tagged for the change and all the change's
-// VMs there. The earliest is the one from before the change began.
-func (s *Session) findStanding(ctx context.Context, p *plan, t target) (earliest zvm.Checkpoint, found bool, err error) {
-	for st, err := range s.ourTags(ctx, t.vpg, time.Time{}, p.clock.now()) {
+// findStanding returns the earliest checkpoint in a VPG's journal, from a moment on, that was tagged for the change and all
+// the change's VMs there. The earliest is the one from before the change began.
+func (s *Session) findStanding(ctx context.Context, p *plan, t target, from time.Time) (earliest zvm.Checkpoint, found bool, err error) {
+	for st, err := range s.ourTags(ctx, t.vpg, from, p.clock.now()) {
 		if err != nil {
 			return zvm.Checkpoint{}, false, err
 		}

@@ -34,6 +34,8 @@ type Limits struct {
 	Listing time.Duration
 	// Reconcile is how long the effect of a write whose answer was lost is looked for: 1 min.
 	Reconcile time.Duration
+	// Settle is how long the tag of a change that was named is looked for after an insert that may have been its own: 10 s.
+	Settle time.Duration
 	// Mount is how long an FLR mount may take: 10 min.
 	Mount time.Duration
 	// Unmount is how long closing a session may take, which happens on a context of its own: 1 min.
@@ -49,6 +51,7 @@ func (l Limits) withDefaults() Limits {
 	}{
 		{&l.Listing, 3 * time.Minute},
 		{&l.Reconcile, time.Minute},
+		{&l.Settle, 10 * time.Second},
 		{&l.Mount, 10 * time.Minute},
 		{&l.Unmount, time.Minute},
 		{&l.Abandon, 10 * time.Minute},
