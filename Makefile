@@ -10,7 +10,8 @@ TAGS      := keycloak
 FUZZTIME  ?= 5s
 BENCH     ?= .
 
-.PHONY: help tools fmt fmt-check vet lint tidy-check build readme cross test race fuzz-short tagged bench cover vuln words ci
+.PHONY: help tools fmt fmt-check vet lint tidy-check build readme cross test race profiles keycloak fuzz-short fuzz-long tagged \
+	bench cover vuln words ci
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -53,6 +54,15 @@ test: ## Run the tests
 
 race: ## Run the tests under the race detector; a skip not in .ci/allowed-skips fails
 	@.ci/race
+
+profiles: ## Run the loop's suite against the simulator's realistic and hostile profiles
+	@.ci/profiles
+
+keycloak: ## Test the client against a real Keycloak, fetched with Maven
+	@.ci/keycloak
+
+fuzz-long: ## Fuzz every target for ten minutes
+	@FUZZTIME=600s BUDGET=1000000 .ci/fuzz
 
 fuzz-short: ## Fuzz every target for FUZZTIME (default 5s)
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
