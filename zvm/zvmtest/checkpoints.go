@@ -2,6 +2,7 @@ package zvmtest
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"iter"
 	"math/rand/v2"
@@ -89,13 +90,24 @@ func (s *Server) appendCheckpoint(b []byte, c checkpoint) []byte {
 			quoted = []byte(`""`)
 		}
 		b = append(b, quoted...)
-		kind = "1"
+		kind = s.taggedType()
 	}
 	b = append(append(append(b, `,"Type":`...), kind...), '}')
 	if s.cfg.has(CamelCaseKeys) {
 		lowerKeys(b[start:])
 	}
 	return b
+}
+
+// taggedType is the Type of a tagged checkpoint.
+func (s *Server) taggedType() string {
+	switch {
+	case s.cfg.has(TagTypeZero):
+		return "0"
+	case s.cfg.has(TagTypeTwo):
+		return "2"
+	}
+	return "1"
 }
 
 func (s *Server) checkpointJSON(c checkpoint, present bool) json.RawMessage {
@@ -121,7 +133,11 @@ func handleCheckpoints(s *Server, c *call) reply {
 		out := bufio.NewWriterSize(w, 64<<10)
 		_ = out.WriteByte('[')
 		var b []byte
+		sent := 0
 		for one := range s.ordered(s.listing(v, r)) {
+			if sent++; s.cfg.listLimit > 0 && sent > s.cfg.listLimit {
+				break
+			}
 			b = s.appendCheckpoint(b, one)
 			if _, err := out.Write(b); err != nil {
 				return
@@ -188,18 +204,63 @@ func handleInsert(s *Server, c *call) reply {
 	if err := c.decode(&body); err != nil {
 		return fail(http.StatusBadRequest, "the body is no insert of a checkpoint")
 	}
-	tag := body.CheckpointName
-	switch {
-	case tag == "":
-		return fail(http.StatusInternalServerError, "a checkpoint needs a name")
-	case len(tag) > maxTag && s.cfg.has(LongTagRefused):
-		return fail(http.StatusInternalServerError, "the name of the checkpoint is too long")
-	case len(tag) > maxTag && s.cfg.has(LongTagTruncated):
-		tag = tag[:maxTag]
-	case !vpg.protects() && s.cfg.has(InsertRefusedByHTTP):
-		return fail(http.StatusInternalServerError, "VPG "+vpg.name+" cannot take a checkpoint in its state")
+	if refusal := s.tagRefusal(vpg, body.CheckpointName); refusal != "" {
+		return fail(http.StatusInternalServerError, refusal)
 	}
-	return s.answerTask(s.startInsert(vpg, tag, c.account.name, c.now))
+	if refusal := s.insertRefusal(vpg); refusal != "" && s.cfg.has(InsertRefusedByHTTP) {
+		return fail(http.StatusInternalServerError, refusal)
+	}
+	return s.answerTask(s.startInsert(vpg, s.storedTag(body.CheckpointName), c.account.name, c.now))
+}
+
+// tagRefusal says why a tag is not taken, or "".
+func (s *Server) tagRefusal(vpg *VPG, tag string) string {
+	switch {
+	case tag == "" && !s.cfg.has(EmptyTagAccepted):
+		return "a checkpoint needs a name"
+	case len(tag) > maxTag && s.cfg.has(LongTagRefused):
+		return "the name of the checkpoint is too long"
+	case s.cfg.has(OddTagRefused) && plainTag(tag) != tag:
+		return "the name of the checkpoint has characters that it may not have"
+	case s.cfg.has(DuplicateTagRefused) && vpg.journal.hasTag(tag):
+		return "the name of the checkpoint is taken"
+	}
+	return ""
+}
+
+// storedTag is what the journal keeps of a tag.
+func (s *Server) storedTag(tag string) string {
+	if s.cfg.has(OddTagReplaced) {
+		tag = plainTag(tag)
+	}
+	if s.cfg.has(LongTagTruncated) {
+		tag = tag[:min(len(tag), maxTag)]
+	}
+	return tag
+}
+
+// plainTag replaces what is not printable ASCII.
+func plainTag(tag string) string {
+	plain := []byte(tag)
+	for i, b := range plain {
+		if b < ' ' || b > '~' {
+			plain[i] = '?'
+		}
+	}
+	return string(plain)
+}
+
+// insertRefusal says why a VPG cannot take a checkpoint now, or "".
+func (s *Server) insertRefusal(vpg *VPG) string {
+	switch {
+	case !vpg.protects() && !(vpg.paused() && s.cfg.has(PausedInsertTaken)):
+		return "VPG " + vpg.name + " cannot take a checkpoint in its state"
+	case vpg.test != nil && s.cfg.has(TestRefusesInsert):
+		return "VPG " + vpg.name + " is in a failover test"
+	case vpg.cloning != nil && s.cfg.has(CloneRefusesInsert):
+		return "VPG " + vpg.name + " is being cloned"
+	}
+	return ""
 }
 
 // startInsert begins an insert. One that begins while another runs at the
@@ -209,7 +270,7 @@ func (s *Server) startInsert(vpg *VPG, tag, user string, now time.Time) *task {
 	t := &task{kind: "InsertTaggedCP", user: user, vpg: vpg}
 	vpg.inserts++
 	vpg.maxInserts = max(vpg.maxInserts, vpg.inserts)
-	if vpg.inserting != nil {
+	if vpg.inserting != nil && !s.cfg.has(SecondInsertQueued) {
 		t.finish = func(time.Time) (int, string) {
 			return TaskFailed, "another checkpoint is being inserted in VPG " + vpg.name
 		}
@@ -217,15 +278,20 @@ func (s *Server) startInsert(vpg *VPG, tag, user string, now time.Time) *task {
 		return s.startTask(t, now, run/3)
 	}
 	s.inserts++
+	if vpg.inserting != nil {
+		run += max(0, vpg.inserting.due.Sub(now))
+	}
 	vpg.inserting = t
 	t.cleanup = func() {
 		vpg.inserts--
-		vpg.inserting = nil
+		if vpg.inserting == t {
+			vpg.inserting = nil
+		}
 	}
-	possible := vpg.protects()
+	refusal := s.insertRefusal(vpg)
 	t.finish = func(due time.Time) (int, string) {
-		if !possible || !vpg.protects() {
-			return s.missInsert(vpg)
+		if refusal = cmp.Or(refusal, s.insertRefusal(vpg)); refusal != "" {
+			return s.missInsert(refusal)
 		}
 		return s.commitInsert(vpg, tag, now, due)
 	}
@@ -233,11 +299,11 @@ func (s *Server) startInsert(vpg *VPG, tag, user string, now time.Time) *task {
 }
 
 // missInsert ends an insert at a VPG that did not protect all the time.
-func (s *Server) missInsert(vpg *VPG) (int, string) {
+func (s *Server) missInsert(refusal string) (int, string) {
 	if s.cfg.has(InsertSilentlyLost) {
 		return TaskCompleted, ""
 	}
-	return TaskFailed, "VPG " + vpg.name + " cannot take a checkpoint in its state"
+	return TaskFailed, refusal
 }
 
 // commitInsert appends the checkpoint. Its time lies between start and due:
@@ -245,7 +311,10 @@ func (s *Server) missInsert(vpg *VPG) (int, string) {
 // changes later in the same instant does not belong to it any more.
 func (s *Server) commitInsert(vpg *VPG, tag string, start, due time.Time) (int, string) {
 	at := due.Truncate(time.Second)
-	if at.Before(start) {
+	switch {
+	case s.cfg.has(TagTimeIsRequest):
+		at = start
+	case at.Before(start):
 		at = due
 	}
 	point := checkpoint{at: at, tag: &tag, visible: due.Add(s.cfg.listLag), trees: map[*VM]*tree{}}

@@ -22,6 +22,7 @@ func (s *Server) lock() time.Time {
 	s.mu.Lock()
 	now := s.Now()
 	s.settle(now)
+	s.endMounts(now)
 	return now
 }
 

@@ -48,9 +48,10 @@ func handleCloneStart(s *Server, c *call) reply {
 		return s.unknownID("VPG", c.params["id"])
 	}
 	var body struct {
-		CheckpointID        *string `json:"CheckpointId"`
-		DatastoreIdentifier *string
-		VMIdentifiers       []string `json:"VmIdentifiers"`
+		CheckpointID         *string `json:"CheckpointId"`
+		CheckpointIdentifier *string
+		DatastoreIdentifier  *string
+		VMIdentifiers        []string `json:"VmIdentifiers"`
 	}
 	var keys map[string]json.RawMessage
 	if c.decode(&body) != nil || c.decode(&keys) != nil {
@@ -63,6 +64,9 @@ func handleCloneStart(s *Server, c *call) reply {
 			return fail(http.StatusBadRequest, "unknown member "+key)
 		}
 	}
+	if body.CheckpointID == nil && s.cfg.has(CloneTakesCheckpointIdentifier) {
+		body.CheckpointID = body.CheckpointIdentifier
+	}
 	point, refusal := s.chooseCheckpoint(vpg, body.CheckpointID, c.now)
 	if refusal.status != 0 {
 		return refusal
@@ -70,6 +74,9 @@ func handleCloneStart(s *Server, c *call) reply {
 	vms, refusal := s.chooseVMs(vpg, body.VMIdentifiers)
 	if refusal.status != 0 {
 		return refusal
+	}
+	if vpg.test != nil && s.cfg.has(TestAndCloneExclude) {
+		return fail(http.StatusInternalServerError, "VPG "+vpg.name+" is in a failover test")
 	}
 	if vpg.cloning != nil {
 		return fail(http.StatusInternalServerError, "VPG "+vpg.name+" is being cloned")
@@ -110,7 +117,11 @@ func handleCloneAbort(s *Server, c *call) reply {
 	if running == nil {
 		return fail(http.StatusInternalServerError, "VPG "+vpg.name+" is not being cloned")
 	}
-	s.stop(running, c.now, "the clone was aborted")
+	state := TaskStopped
+	if s.cfg.has(CloneAbortFails) {
+		state = TaskFailed
+	}
+	s.stop(running, c.now, state, "the clone was aborted")
 	if s.cfg.has(CloneAbortAnswersTask) {
 		return s.answerTask(running)
 	}

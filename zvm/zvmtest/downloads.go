@@ -153,6 +153,12 @@ func (s *Server) streamLink(l *link) reply {
 			defer func() { _ = closer.Close() }()
 		}
 		h.Set("Content-Type", "application/octet-stream")
+		if s.cfg.has(DownloadChunked) {
+			// Once the headers are gone, no length can be added to them.
+			_ = http.NewResponseController(w).Flush()
+			_, _ = io.Copy(w, content)
+			return
+		}
 		// ServeContent reads any method but HEAD as a GET.
 		http.ServeContent(w, r, "", time.Time{}, content)
 	}}

@@ -110,6 +110,9 @@ func handleTestStart(s *Server, c *call) reply {
 	if refusal.status != 0 {
 		return refusal
 	}
+	if refusal := s.testRefusal(vpg); refusal != "" {
+		return fail(http.StatusInternalServerError, refusal)
+	}
 	t := &task{kind: "FailOverTest", user: c.account.name, vpg: vpg}
 	if vpg.test != nil {
 		message := "a failover test of VPG " + vpg.name + " is running"
@@ -134,6 +137,18 @@ func handleTestStart(s *Server, c *call) reply {
 		test.stage, test.ended, vpg.test = "", t.completed, nil
 	}
 	return s.answerTask(s.startTask(t, c.now, s.cfg.testTime))
+}
+
+// testRefusal says what a test may not run beside, or "".
+func (s *Server) testRefusal(vpg *VPG) string {
+	mounted := slices.ContainsFunc(s.mounts, func(m *flrSession) bool { return m.vpg == vpg })
+	switch {
+	case mounted && s.cfg.has(TestRefusedWhileMounted):
+		return "a VM of VPG " + vpg.name + " is mounted"
+	case vpg.cloning != nil && s.cfg.has(TestAndCloneExclude):
+		return "VPG " + vpg.name + " is being cloned"
+	}
+	return ""
 }
 
 func handleTestStop(s *Server, c *call) reply {

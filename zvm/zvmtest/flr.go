@@ -59,9 +59,9 @@ func (s *Server) LiveFLRSessions() []FLRSession {
 // mountRefusal says why a VM cannot be mounted from a VPG, or "".
 func (s *Server) mountRefusal(vm *VM, vpg *VPG) string {
 	switch {
-	case vpg.recovery != s.local:
+	case vpg.recovery != s.local && !s.cfg.has(RemoteFLRServed):
 		return "file level recovery of VPG " + vpg.name + " runs at its recovery site " + vpg.recovery.Name
-	case !vm.flrEnabled:
+	case !vm.flrEnabled && !s.cfg.has(FLREnabledIgnored):
 		return "file level recovery is not enabled for VM " + vm.name
 	case !vpg.protects() && vpg.subStatus != subStatusBitmapSync:
 		return "VPG " + vpg.name + " cannot be recovered in its state"
@@ -93,6 +93,9 @@ func handleMount(s *Server, c *call) reply {
 	if refusal := s.mountRefusal(vm, vpg); refusal != "" {
 		return fail(http.StatusInternalServerError, refusal)
 	}
+	if s.cfg.mountLimit > 0 && s.countMounts(vm) >= s.cfg.mountLimit {
+		return fail(http.StatusInternalServerError, "VM "+vm.name+" has as many sessions as it may")
+	}
 	frozen := vpg.journal.at(c.now, span{})
 	point, found := frozen.find(body.Jflr.CheckpointIdentifier)
 	if !found {
@@ -119,6 +122,9 @@ func handleMount(s *Server, c *call) reply {
 		m.status = MountCompleted
 		if t.state != TaskCompleted {
 			m.status = MountFailed
+			if s.cfg.has(FailedMountVanishes) {
+				s.forgetMount(m)
+			}
 		}
 	}
 	s.startTask(t, c.now, s.cfg.mountTime)
@@ -145,7 +151,7 @@ func (s *Server) sessionBody(m *flrSession) sessionBody {
 	return sessionBody{
 		CheckpointIdentifier:        strconv.FormatInt(m.checkpoint.id, 10),
 		FlrSessionIdentifier:        m.id,
-		FlrSessionStatus:            m.status,
+		FlrSessionStatus:            s.shownStatus(m),
 		FlrSessionType:              "jflr",
 		MountTime:                   isoDate(m.mounted),
 		NumberOfRelatedRunningTasks: m.downloads,
@@ -153,6 +159,47 @@ func (s *Server) sessionBody(m *flrSession) sessionBody {
 		VMIdentifier:                m.vm.id,
 		VpgIdentifier:               m.vpg.id,
 	}
+}
+
+// shownStatus is the status that the API shows (zvm-wire 6.3).
+func (s *Server) shownStatus(m *flrSession) string {
+	switch {
+	case m.status == MountInProgress && s.cfg.has(LegacyMountNames):
+		return "NotMounted"
+	case m.status == MountCompleted && s.cfg.has(LegacyMountNames):
+		return "MountReady"
+	}
+	return m.status
+}
+
+func (s *Server) countMounts(vm *VM) int {
+	n := 0
+	for _, m := range s.mounts {
+		if m.vm == vm {
+			n++
+		}
+	}
+	return n
+}
+
+func (s *Server) forgetMount(m *flrSession) {
+	s.mounts = slices.DeleteFunc(s.mounts, func(other *flrSession) bool { return other == m })
+}
+
+// endMounts removes the sessions that end by themselves. The caller holds
+// the mutex.
+func (s *Server) endMounts(now time.Time) {
+	s.mounts = slices.DeleteFunc(s.mounts, func(m *flrSession) bool {
+		if s.cfg.mountTTL > 0 && !now.Before(m.mounted.Add(s.cfg.mountTTL)) {
+			return true
+		}
+		if !s.cfg.has(MountEndsWithCheckpoint) {
+			return false
+		}
+		frozen := m.vpg.journal.at(now, span{})
+		c, present := frozen.find(m.checkpoint.public().ID)
+		return !present || !c.at.Equal(m.checkpoint.at)
+	})
 }
 
 func handleMounts(s *Server, c *call) reply {
@@ -183,7 +230,12 @@ func handleUnmount(s *Server, c *call) reply {
 	if m == nil {
 		return s.unknownID("FLR session", c.params["id"])
 	}
-	if m.unmount == nil {
+	switch {
+	case m.downloads > 0 && s.cfg.has(DownloadBlocksUnmount):
+		return fail(http.StatusInternalServerError, "a download of the session is running")
+	case m.unmount != nil && s.cfg.has(SecondUnmountRefused):
+		return fail(http.StatusInternalServerError, "the session is being unmounted")
+	case m.unmount == nil:
 		m.unmount = s.startUnmount(m, c)
 	}
 	switch {
@@ -210,7 +262,7 @@ func (s *Server) startUnmount(m *flrSession, c *call) *task {
 			m.unmount, m.status = nil, before
 			return
 		}
-		s.mounts = slices.DeleteFunc(s.mounts, func(other *flrSession) bool { return other == m })
+		s.forgetMount(m)
 	}
 	return s.startTask(t, c.now, s.cfg.unmountTime)
 }

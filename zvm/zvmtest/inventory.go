@@ -259,6 +259,9 @@ func (s *Server) vmBody(vm *VM, vpg *VPG) vmBody {
 		VpgIdentifier: s.topID(vpg.id),
 		VpgName:       vpg.name,
 	}
+	if s.cfg.has(BareVMLinks) {
+		body.Link.Identifier = vm.id
+	}
 	if vpg.status == statusInitializing {
 		body.ActualRPO = -1
 	}
@@ -276,8 +279,25 @@ func (s *Server) matchesText(filter, value string) bool {
 		return true
 	case s.cfg.has(FiltersContain):
 		return strings.Contains(strings.ToLower(value), strings.ToLower(filter))
+	case s.cfg.has(FiltersWildcard):
+		return matchesWildcard(strings.ToLower(filter), strings.ToLower(value))
 	}
 	return strings.EqualFold(filter, value)
+}
+
+// matchesWildcard lets each * of a pattern stand for any characters.
+func matchesWildcard(pattern, value string) bool {
+	first, rest, found := strings.Cut(pattern, "*")
+	if !found {
+		return pattern == value
+	}
+	value, fits := strings.CutPrefix(value, first)
+	for skip := 0; fits && skip <= len(value); skip++ {
+		if matchesWildcard(rest, value[skip:]) {
+			return true
+		}
+	}
+	return false
 }
 
 // matchesID is a filter by id or number.

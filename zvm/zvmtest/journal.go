@@ -210,6 +210,10 @@ func (j *journal) insert(c checkpoint) bool {
 	return true
 }
 
+func (j *journal) hasTag(tag string) bool {
+	return slices.ContainsFunc(j.tagged, func(c checkpoint) bool { return *c.tag == tag })
+}
+
 // retag changes a checkpoint's tag. Readers may still hold the old one.
 func (j *journal) retag(id int64, tag string) {
 	for i := range j.tagged {

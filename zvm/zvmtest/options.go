@@ -39,6 +39,11 @@ type config struct {
 	switches           map[Switch]bool
 	hostile            bool
 	inventories        []*inventory
+	sessionLimit       int // 0: none
+	lockout            int // 0: never
+	listLimit          int // 0: none
+	mountLimit         int // 0: none
+	mountTTL           time.Duration
 	requestLog         int // negative: unlimited
 	onRequest          func(Request)
 }
@@ -224,6 +229,37 @@ func WithLinkTTL(d time.Duration) Option {
 	return notNegative("WithLinkTTL", d, func(c *config) { c.linkTTL = d })
 }
 
+// WithMountLimit refuses a mount where the VM has n sessions already. By
+// default, and with 0, there is no limit (zvm-wire, open question 31).
+func WithMountLimit(n int) Option {
+	return count("WithMountLimit", n, func(c *config) { c.mountLimit = n })
+}
+
+// WithMountTTL unmounts a session by itself d after its mount was asked for.
+// By default, and with 0, a session stays (zvm-wire, open question 31).
+func WithMountTTL(d time.Duration) Option {
+	return notNegative("WithMountTTL", d, func(c *config) { c.mountTTL = d })
+}
+
+// WithListLimit ends a list of checkpoints after n of them. By default, and
+// with 0, it is whole (zvm-wire, open question 13).
+func WithListLimit(n int) Option {
+	return count("WithListLimit", n, func(c *config) { c.listLimit = n })
+}
+
+// WithSessionLimit refuses a password login with 401 where the user has n
+// Keycloak sessions. By default, and with 0, there is no limit (zvm-wire 1.7).
+func WithSessionLimit(n int) Option {
+	return count("WithSessionLimit", n, func(c *config) { c.sessionLimit = n })
+}
+
+// WithLockout locks a user out for good after n wrong passwords, with the
+// same 401 as for a wrong password (zvm-wire 1.5). By default, and with 0,
+// nobody is.
+func WithLockout(n int) Option {
+	return count("WithLockout", n, func(c *config) { c.lockout = n })
+}
+
 // WithTaskVisibleAfter hides a new task for d: until then its GET is a 404
 // (zvm-wire 5.3). 0 by default.
 func WithTaskVisibleAfter(d time.Duration) Option {
@@ -318,6 +354,16 @@ func positive(name string, d time.Duration, set func(*config)) Option {
 	return func(c *config) error {
 		if d <= 0 {
 			return fmt.Errorf("%s: %v is not positive", name, d)
+		}
+		set(c)
+		return nil
+	}
+}
+
+func count(name string, n int, set func(*config)) Option {
+	return func(c *config) error {
+		if n < 0 {
+			return fmt.Errorf("%s: %d is negative", name, n)
 		}
 		set(c)
 		return nil

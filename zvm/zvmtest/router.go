@@ -145,7 +145,7 @@ func (s *Server) process(c *call) (rep reply) {
 	for rep.later != nil {
 		rep = rep.later()
 	}
-	return rep
+	return s.shapeError(rep)
 }
 
 // decide runs the handler under the mutex.

@@ -39,33 +39,34 @@ type Server struct {
 	served   chan struct{}
 	advanced atomic.Int64
 
-	mu            sync.Mutex
-	idle          sync.Cond // in flight has become 0
-	inFlight      int
-	closed        bool
-	ordinals      map[string]int
-	problems      []string
-	local         *site
-	peers         []*site
-	vms           []*VM
-	vpgs          []*VPG
-	tasks         []*task
-	taskByID      map[string]*task // by the id in lower case
-	pending       []*task
-	outcomes      []scriptedOutcome
-	inserts       int
-	logins        map[string]int
-	tokens        map[string]*accessToken
-	refreshTokens map[string]*session
-	mounts        []*flrSession
-	links         map[string]*link
-	clones        []Clone
-	tests         []*failoverTest
-	events        []event
-	faults        []*Fault
-	log           requestLog
-	foreign       *foreignOrigin
-	files         []string // to be removed
+	mu             sync.Mutex
+	idle           sync.Cond // in flight has become 0
+	inFlight       int
+	closed         bool
+	ordinals       map[string]int
+	problems       []string
+	local          *site
+	peers          []*site
+	vms            []*VM
+	vpgs           []*VPG
+	tasks          []*task
+	taskByID       map[string]*task // by the id in lower case
+	pending        []*task
+	outcomes       []scriptedOutcome
+	inserts        int
+	logins         map[string]int
+	wrongPasswords map[string]int
+	tokens         map[string]*accessToken
+	refreshTokens  map[string]*session
+	mounts         []*flrSession
+	links          map[string]*link
+	clones         []Clone
+	tests          []*failoverTest
+	events         []event
+	faults         []*Fault
+	log            requestLog
+	foreign        *foreignOrigin
+	files          []string // to be removed
 }
 
 // New starts a server. The caller closes it.
@@ -97,19 +98,20 @@ func New(opts ...Option) (*Server, error) {
 		}
 	}
 	s := &Server{
-		cfg:           cfg,
-		routes:        cfg.routes(),
-		tls:           id,
-		listener:      cfg.listener,
-		url:           "https://" + cfg.listener.Addr().String() + cfg.prefix,
-		stopped:       make(chan struct{}),
-		served:        make(chan struct{}),
-		ordinals:      map[string]int{},
-		logins:        map[string]int{},
-		tokens:        map[string]*accessToken{},
-		refreshTokens: map[string]*session{},
-		links:         map[string]*link{},
-		taskByID:      map[string]*task{},
+		cfg:            cfg,
+		routes:         cfg.routes(),
+		tls:            id,
+		listener:       cfg.listener,
+		url:            "https://" + cfg.listener.Addr().String() + cfg.prefix,
+		stopped:        make(chan struct{}),
+		served:         make(chan struct{}),
+		ordinals:       map[string]int{},
+		logins:         map[string]int{},
+		wrongPasswords: map[string]int{},
+		tokens:         map[string]*accessToken{},
+		refreshTokens:  map[string]*session{},
+		links:          map[string]*link{},
+		taskByID:       map[string]*task{},
 	}
 	s.client = &http.Client{Transport: &http.Transport{
 		TLSClientConfig: &tls.Config{RootCAs: s.CertPool(), MinVersion: tls.VersionTLS12},

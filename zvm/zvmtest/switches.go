@@ -1,44 +1,63 @@
 package zvmtest
 
-import (
-	"fmt"
-	"math/rand/v2"
-)
-
 // A Switch turns the server to the other side of a question about the wire
 // that public sources leave open, or answer in two ways. With no switch the
 // server behaves as the default column says. Marks: [D] documented by the
 // vendor, [O] observed by somebody, [I] inferred, [M] measured on a 10.9
-// appliance; the numbers are sections of the wire fact sheet.
+// appliance; the numbers are sections of the wire fact sheet, and q1 to q40
+// its open questions.
 //
 //	switch                      default                          source
 //	OpenIDScopeOptional         token without openid gets 401    1.3 [D ZIC] / [O VK]
+//	MissingScopeAs403           token without openid gets 401    q2 [I]
 //	ServiceClientRefreshToken   client_credentials: no refresh   1.4 [I]
 //	RefreshTokenSingleUse       refresh token may be used again  1.4 [I]
 //	ConcurrentLoginRefused      logins of one user may overlap   1.7 [I] / 13 [M]
 //	UnauthorizedMessage, -HTML  401 has an empty body            1.6 [I]
+//	UnauthorizedNoChallenge     a 401 has WWW-Authenticate       1.6, q3 [I]
+//	ForbiddenEmpty              a 403 has a Message              1.6, q3 [I]
 //	FLROperatorAllowed          FLR operator gets 403            1.10 [D] / 13 [M]
 //	FLRForbiddenAs401           missing FLR role is a 403        6.7 [O]
 //	CamelCaseKeys               PascalCase keys                  2.1 [O] / [D SWG]
 //	IDsOnlyInLinks              ids at the top level too         2.1 [O] / [D SWG]
+//	BareVMLinks                 a VM's link carries the VPG      2.2 [O], q7
 //	NullFields                  optional objects are there       2.6 [O]
 //	LegacyDates                 ISO dates                        10.2 [O] / [D]
 //	AmbiguousVMBadRequest, -FirstMatch  single VM GET is a 500   2.3 [I]
 //	FiltersContain, FiltersIgnored      exact, any case          2.4 [I]
+//	FiltersWildcard             * is a character                 q6
 //	UnknownIDAs500              unknown id is a 404              2.6 [I]
 //	SwappedStatusNames          3 Rpo, 4 History                 3.1 [D] / [O]
+//	FewerSubStatusNames         0 to 40 have names               3.2 [O], q10
 //	CheckpointsDescending, -Shuffled    oldest first             4.1 [O] / [I]
 //	TimestampsWithoutFraction, -InMilliseconds  whole seconds, .000Z  4.1 [O]
 //	DateBoundsExclusive         bounds belong to the range       4.2 [I]
 //	InsertRefusedByHTTP, InsertSilentlyLost  the task fails      4.5 [I]
+//	PausedInsertTaken           as during a sync                 4.5 [I], q14
+//	TestRefusesInsert           inserts go on during a test      4.5 [D], q14
+//	CloneRefusesInsert          inserts go on during a clone     q14
+//	SecondInsertQueued          the second of two inserts fails  13 [M], q18
 //	LongTagRefused, LongTagTruncated    any tag is taken         4.4 [I]
+//	OddTagRefused, -Replaced    any character is taken           12 [I], q12
+//	EmptyTagAccepted            an empty tag is a 500            4.4 [I], q12
+//	DuplicateTagRefused         two tags may be the same         4.4 [I], q12
+//	TagTypeZero, -Two           Type 1                           4.1 [I], q11
+//	TagTimeIsRequest            near the task's end              q15
 //	CheckpointIDsRestart        ids go on after a resync         4.1 [I]
 //	TestTagReplaces, TestTagNone        "Tested at" appended     4.5 [D]
 //	TaskIDColon                 guid.guid                        5.3 [O]
+//	TasksBeginUnstarted         tasks begin in state 1           5.2 [O], q21
 //	SessionAsArray              one FLR session is an object     6.1 [D]
 //	MountFails                  mounts succeed                   6.3 [D]
+//	FailedMountVanishes         the session stays, MountFailed   q22
+//	LegacyMountNames            Mount…, as documented            6.3 [D] / [O UI]
+//	RemoteFLRServed             local VPGs alone are mounted     13 [M], q24
+//	FLREnabledIgnored           not without IsFlrEnabled         6.7 [I], q32
+//	MountEndsWithCheckpoint     a session outlives it            q33
 //	UnmountFails                unmounts succeed                 6.6 [I]
 //	UnmountAnswersNothing, UnmountAnswersSession  task id        6.6 [I]
+//	DownloadBlocksUnmount       an unmount cuts no download      6.6 [I], q30
+//	SecondUnmountRefused        it joins the first               q30
 //	BrowsePageSize100           all children without a pageSize  6.4 [I]
 //	BrowsePageBaseZero          the first page is 1              6.4 [I]
 //	BrowseIgnoresPaging, BrowseAlwaysFirstPage  pages work       6.4 [I]
@@ -50,13 +69,41 @@ import (
 //	DownloadLoginPage           the link yields the data         6.5 [I]
 //	DownloadZipped              one file comes raw               6.5 [I]
 //	DownloadSeveralRefused      several files come as a zip      6.5 [I]
+//	DownloadChunked             a raw file has Content-Length    6.5, q29
 //	SecondTestFailsAsTask       second test is a 500             7.2 [I]
+//	TestRefusedWhileMounted     a mount does not matter          q31, q34
+//	TestAndCloneExclude         both go on at once               q34
 //	CloneUnknownKeyRefused      unknown key is ignored           7.1 [I]
+//	CloneTakesCheckpointIdentifier  an unknown key               7.1 [D] / [O], q35
 //	CloneAbortAnswersTask       200 without content              7.1 [D] / [I]
+//	CloneAbortFails             the clone's task is Stopped      q36
+//	ProblemDetails              a 400 has a Message              9 [I], q38
+//	BusinessErrorsAs400         business errors are a 500        9 [O], q39
 //
-// Questions whose answer is a time are options: WithTokenTTL, WithListLag,
-// WithTaskVisibleAfter, WithTaskRetention, WithMountTime, WithLinkTTL. The
-// names of a guest's roots are its layout: Guest.SetLayout.
+// Questions whose answer is a time or a number are options: WithTokenTTL (q1),
+// WithSessionLimit and WithLockout (q4), WithListLimit (q13), WithListLag
+// (q15), WithTaskRetention (q19), WithTaskVisibleAfter (q20), WithMountTime,
+// WithMountLimit and WithMountTTL (q31), WithLinkTTL (q29).
+//
+// These have no switch, for the reason given:
+//
+//	q4   rate limits         a fault: On("", "/v1/**").Status(429, "")
+//	q5   roles of clients    WithServiceClient takes a role; that a viewer
+//	                         writes would hide the errors of an agent
+//	q9   addresses of VMs    VM.SetIPs, or NullFields for none
+//	q13  slow lists          a fault: Delay or Drip
+//	q15  a tag at the next automatic point: it would hold changes made after
+//	                         its task was done, and no agent could be right
+//	q16  tags of the system  VPG.RunForeignInsert
+//	q17  holding a tag       no operation; VPG.LoseCheckpoint loses one
+//	q19  401 for a task      an expired token: WithTokenTTL, RevokeTokens
+//	q21  reasons of tasks    ScriptTask, any other state too
+//	q25  names of roots      Guest.SetLayout; Guest.Deny for what is unreadable
+//	q27  a slash at the end  no sample of a path has one
+//	q28  initialDownloadPath ignored; nothing says what it would do
+//	q37  stages of a test    Starting, InTest, Stopping: no source has others
+//	q38  HTML, 503 at start  faults: Answer, ContentType
+//	q40  10.9                what was measured there is the default
 type Switch int
 
 // The switches; the table at Switch has their defaults and sources.
@@ -181,131 +228,73 @@ const (
 	CloneUnknownKeyRefused
 	// CloneAbortAnswersTask answers CloneAbort with a task id.
 	CloneAbortAnswersTask
+	// MissingScopeAs403 answers 403, not 401, to a token without openid.
+	MissingScopeAs403
+	// ForbiddenEmpty gives a 403 of /v1 no body.
+	ForbiddenEmpty
+	// UnauthorizedNoChallenge leaves WWW-Authenticate out of a 401 of /v1.
+	UnauthorizedNoChallenge
+	// FiltersWildcard reads * in a name filter as any characters.
+	FiltersWildcard
+	// BareVMLinks leaves ?VpgIdentifier out of the link of a VM.
+	BareVMLinks
+	// FewerSubStatusNames ends /v1/vpgs/substatuses at the last name that all
+	// sources agree on, 32.
+	FewerSubStatusNames
+	// TagTypeZero gives tagged checkpoints the Type of automatic ones.
+	TagTypeZero
+	// TagTypeTwo gives tagged checkpoints the Type 2.
+	TagTypeTwo
+	// OddTagRefused answers 500 to a tag with anything but printable ASCII.
+	OddTagRefused
+	// OddTagReplaced puts a question mark for each such byte.
+	OddTagReplaced
+	// EmptyTagAccepted takes an insert without a name.
+	EmptyTagAccepted
+	// DuplicateTagRefused answers 500 to a tag that the journal has.
+	DuplicateTagRefused
+	// PausedInsertTaken lets an insert succeed while replication is paused.
+	PausedInsertTaken
+	// TestRefusesInsert lets no insert succeed while a failover test lives.
+	TestRefusesInsert
+	// CloneRefusesInsert lets no insert succeed while the VPG is cloned.
+	CloneRefusesInsert
+	// TagTimeIsRequest dates a tagged checkpoint, and what it holds, to the
+	// insert's request.
+	TagTimeIsRequest
+	// SecondInsertQueued has the second of two inserts at a VPG wait for the
+	// first.
+	SecondInsertQueued
+	// TasksBeginUnstarted shows state 0 for the first third of a task.
+	TasksBeginUnstarted
+	// LegacyMountNames names the states of a session NotMounted and MountReady.
+	LegacyMountNames
+	// FailedMountVanishes removes the session of a failed mount.
+	FailedMountVanishes
+	// RemoteFLRServed mounts VMs of VPGs that recover elsewhere, too.
+	RemoteFLRServed
+	// FLREnabledIgnored mounts VMs whose IsFlrEnabled is false.
+	FLREnabledIgnored
+	// MountEndsWithCheckpoint ends a session whose checkpoint left the journal.
+	MountEndsWithCheckpoint
+	// DownloadChunked sends a raw file without Content-Length and ranges.
+	DownloadChunked
+	// DownloadBlocksUnmount answers 500 to an unmount during a download.
+	DownloadBlocksUnmount
+	// SecondUnmountRefused answers 500 to an unmount of a session that is being
+	// unmounted.
+	SecondUnmountRefused
+	// TestRefusedWhileMounted answers 500 to a test of a VPG with an FLR session.
+	TestRefusedWhileMounted
+	// TestAndCloneExclude answers 500 to a clone during a test and to a test during
+	// a clone.
+	TestAndCloneExclude
+	// CloneTakesCheckpointIdentifier reads checkpointIdentifier as checkpointId.
+	CloneTakesCheckpointIdentifier
+	// CloneAbortFails ends an aborted clone as Failed, not Stopped.
+	CloneAbortFails
+	// ProblemDetails writes a 400 as ASP.NET does.
+	ProblemDetails
+	// BusinessErrorsAs400 answers 400 to what is otherwise a business error of 500.
+	BusinessErrorsAs400
 )
-
-type switchInfo struct {
-	name  string
-	group string // switches of one group exclude each other
-	fatal bool   // no recovery can succeed with it, so Hostile leaves it out
-}
-
-// switchTable is indexed by Switch and never written to.
-var switchTable = [...]switchInfo{
-	OpenIDScopeOptional:       {name: "OpenIDScopeOptional"},
-	ServiceClientRefreshToken: {name: "ServiceClientRefreshToken"},
-	RefreshTokenSingleUse:     {name: "RefreshTokenSingleUse"},
-	ConcurrentLoginRefused:    {name: "ConcurrentLoginRefused"},
-	UnauthorizedMessage:       {name: "UnauthorizedMessage", group: "401 body"},
-	UnauthorizedHTML:          {name: "UnauthorizedHTML", group: "401 body"},
-	FLROperatorAllowed:        {name: "FLROperatorAllowed"},
-	FLRForbiddenAs401:         {name: "FLRForbiddenAs401"},
-	CamelCaseKeys:             {name: "CamelCaseKeys"},
-	IDsOnlyInLinks:            {name: "IDsOnlyInLinks"},
-	NullFields:                {name: "NullFields"},
-	LegacyDates:               {name: "LegacyDates"},
-	AmbiguousVMBadRequest:     {name: "AmbiguousVMBadRequest", group: "single VM"},
-	AmbiguousVMFirstMatch:     {name: "AmbiguousVMFirstMatch", group: "single VM"},
-	FiltersContain:            {name: "FiltersContain", group: "filters"},
-	FiltersIgnored:            {name: "FiltersIgnored", group: "filters"},
-	UnknownIDAs500:            {name: "UnknownIDAs500"},
-	SwappedStatusNames:        {name: "SwappedStatusNames"},
-	CheckpointsDescending:     {name: "CheckpointsDescending", group: "order"},
-	CheckpointsShuffled:       {name: "CheckpointsShuffled", group: "order"},
-	TimestampsWithoutFraction: {name: "TimestampsWithoutFraction", group: "stamps"},
-	TimestampsInMilliseconds:  {name: "TimestampsInMilliseconds", group: "stamps"},
-	DateBoundsExclusive:       {name: "DateBoundsExclusive"},
-	InsertRefusedByHTTP:       {name: "InsertRefusedByHTTP", group: "insert"},
-	InsertSilentlyLost:        {name: "InsertSilentlyLost", group: "insert"},
-	LongTagRefused:            {name: "LongTagRefused", group: "long tag", fatal: true},
-	LongTagTruncated:          {name: "LongTagTruncated", group: "long tag", fatal: true},
-	CheckpointIDsRestart:      {name: "CheckpointIDsRestart"},
-	TestTagReplaces:           {name: "TestTagReplaces", group: "test tag"},
-	TestTagNone:               {name: "TestTagNone", group: "test tag"},
-	TaskIDColon:               {name: "TaskIDColon"},
-	SessionAsArray:            {name: "SessionAsArray"},
-	MountFails:                {name: "MountFails", fatal: true},
-	UnmountFails:              {name: "UnmountFails", fatal: true},
-	UnmountAnswersNothing:     {name: "UnmountAnswersNothing", group: "unmount"},
-	UnmountAnswersSession:     {name: "UnmountAnswersSession", group: "unmount"},
-	BrowsePageSize100:         {name: "BrowsePageSize100"},
-	BrowsePageBaseZero:        {name: "BrowsePageBaseZero"},
-	BrowseIgnoresPaging:       {name: "BrowseIgnoresPaging", group: "paging"},
-	BrowseAlwaysFirstPage:     {name: "BrowseAlwaysFirstPage", group: "paging", fatal: true},
-	BrowseBaseNames:           {name: "BrowseBaseNames"},
-	DownloadLinkAbsolute:      {name: "DownloadLinkAbsolute", group: "link"},
-	DownloadLinkForeign:       {name: "DownloadLinkForeign", group: "link", fatal: true},
-	DownloadNotALink:          {name: "DownloadNotALink", group: "link", fatal: true},
-	DownloadLinkUnquoted:      {name: "DownloadLinkUnquoted", group: "link"},
-	DownloadBytes:             {name: "DownloadBytes", group: "link"},
-	DownloadWithoutBearer:     {name: "DownloadWithoutBearer"},
-	DownloadLinkSingleUse:     {name: "DownloadLinkSingleUse"},
-	DownloadLoginPage:         {name: "DownloadLoginPage", fatal: true},
-	DownloadZipped:            {name: "DownloadZipped"},
-	DownloadSeveralRefused:    {name: "DownloadSeveralRefused", fatal: true},
-	SecondTestFailsAsTask:     {name: "SecondTestFailsAsTask"},
-	CloneUnknownKeyRefused:    {name: "CloneUnknownKeyRefused"},
-	CloneAbortAnswersTask:     {name: "CloneAbortAnswersTask"},
-}
-
-func (sw Switch) info() (switchInfo, bool) {
-	if sw <= 0 || int(sw) >= len(switchTable) {
-		return switchInfo{}, false
-	}
-	return switchTable[sw], true
-}
-
-// String is the switch's name.
-func (sw Switch) String() string {
-	if info, ok := sw.info(); ok {
-		return info.name
-	}
-	return fmt.Sprintf("Switch(%d)", int(sw))
-}
-
-// Switches lists every switch there is, in the order of the table.
-func Switches() []Switch {
-	var all []Switch
-	for sw := OpenIDScopeOptional; ; sw++ {
-		if _, ok := sw.info(); !ok {
-			return all
-		}
-		all = append(all, sw)
-	}
-}
-
-func (c *config) has(sw Switch) bool { return c.switches[sw] }
-
-func (c *config) checkSwitches() error {
-	chosen := map[string]Switch{}
-	for _, sw := range Switches() {
-		info, _ := sw.info()
-		if !c.has(sw) || info.group == "" {
-			continue
-		}
-		if other, taken := chosen[info.group]; taken {
-			return fmt.Errorf("%v and %v exclude each other", other, sw)
-		}
-		chosen[info.group] = sw
-	}
-	return nil
-}
-
-// addHostileSwitches turns every survivable question by the seed: on or off,
-// or one member of a group. What the caller chose stays chosen.
-func (c *config) addHostileSwitches() {
-	rng := rand.New(rand.NewPCG(c.seed, 0x7a766d))
-	settled := map[string]bool{}
-	for sw := range c.switches {
-		info, _ := sw.info()
-		settled[info.group] = info.group != ""
-	}
-	for _, sw := range Switches() {
-		info, _ := sw.info()
-		turn := rng.IntN(2) == 0
-		if info.fatal || !turn || info.group != "" && settled[info.group] {
-			continue
-		}
-		c.switches[sw] = true
-		settled[info.group] = info.group != ""
-	}
-}

@@ -57,8 +57,8 @@ func TestHostileSwitchesAreSurvivableAndDecidedByTheSeed(t *testing.T) {
 	}
 	for _, sw := range Switches() {
 		info, _ := sw.info()
-		if seen[sw] == info.fatal && sw != CheckpointsDescending {
-			t.Errorf("%v: fatal %v, turned by some seed %v", sw, info.fatal, seen[sw])
+		if seen[sw] == info.apart && sw != CheckpointsDescending {
+			t.Errorf("%v: apart %v, turned by some seed %v", sw, info.apart, seen[sw])
 		}
 	}
 }

@@ -107,10 +107,10 @@ func (s *Server) end(t *task, at time.Time) {
 	}
 }
 
-// stop ends a pending task as Stopped.
-func (s *Server) stop(t *task, at time.Time, reason string) {
+// stop ends a pending task before it is due.
+func (s *Server) stop(t *task, at time.Time, state int, reason string) {
 	s.pending = slices.DeleteFunc(s.pending, func(p *task) bool { return p == t })
-	t.finish = func(time.Time) (int, string) { return TaskStopped, reason }
+	t.finish = func(time.Time) (int, string) { return state, reason }
 	s.end(t, at)
 }
 
@@ -163,7 +163,7 @@ func (s *Server) taskBody(t *task, now time.Time) taskBody {
 		TaskIdentifier: s.topID(t.id),
 		Link:           s.link("tasks/"+t.id, t.id, "TaskApi"),
 		Type:           t.kind,
-		Status:         taskStatus{t.state, t.progress(now)},
+		Status:         taskStatus{s.shownState(t, now), t.progress(now)},
 		InitiatedBy:    t.user,
 		Started:        s.date(t.started),
 		Completed:      s.date(t.completed),
@@ -183,6 +183,14 @@ func (s *Server) taskBody(t *task, now time.Time) taskBody {
 		related.FlrSessions = append(related.FlrSessions, s.link("flrs/"+t.flrSession, t.flrSession, "FlrSessionInformationApi"))
 	}
 	return body
+}
+
+// shownState is the state that the API shows.
+func (s *Server) shownState(t *task, now time.Time) int {
+	if t.state == TaskInProgress && s.cfg.has(TasksBeginUnstarted) && now.Sub(t.started) < t.due.Sub(t.started)/3 {
+		return 0
+	}
+	return t.state
 }
 
 func (t *task) progress(now time.Time) int {
@@ -239,7 +247,7 @@ func handleTasks(s *Server, c *call) reply {
 		case !s.listed(t, c.now), !started.holds(t.started):
 		case completed.bounded() && (t.completed.IsZero() || !completed.holds(t.completed)):
 		case wantedType != "" && !strings.EqualFold(wantedType, t.kind):
-		case wantedState != "" && !matchesEnum(wantedState, t.state, taskStateNames()):
+		case wantedState != "" && !matchesEnum(wantedState, s.shownState(t, c.now), taskStateNames()):
 		default:
 			list = append(list, s.taskBody(t, c.now))
 		}

@@ -122,7 +122,13 @@ func (s *Server) passwordGrant(c *call, form url.Values, openid bool) reply {
 	name := form.Get("username")
 	user, known := s.cfg.users[name]
 	invalid := refuseToken(http.StatusUnauthorized, "invalid_grant", "Invalid user credentials")
-	if !known || form.Get("password") != user.secret {
+	locked := s.cfg.lockout > 0 && s.wrongPasswords[name] >= s.cfg.lockout
+	if !known || locked || form.Get("password") != user.secret {
+		s.wrongPasswords[name]++
+		return invalid
+	}
+	s.wrongPasswords[name] = 0
+	if s.cfg.sessionLimit > 0 && s.liveSessions(name, c.now) >= s.cfg.sessionLimit {
 		return invalid
 	}
 	if !s.cfg.has(ConcurrentLoginRefused) {
@@ -139,6 +145,17 @@ func (s *Server) passwordGrant(c *call, form url.Values, openid bool) reply {
 		s.logins[name]--
 		return tokenReply(http.StatusOK, s.issue(c, s.newSession(c, user, form, openid), true))
 	}}
+}
+
+// liveSessions counts the Keycloak sessions of a user.
+func (s *Server) liveSessions(user string, now time.Time) int {
+	live := map[*session]bool{}
+	for _, ses := range s.refreshTokens {
+		if ses.account.name == user && !ses.ended && now.Before(ses.until) {
+			live[ses] = true
+		}
+	}
+	return len(live)
 }
 
 func (s *Server) refreshGrant(c *call, form url.Values) reply {
@@ -215,8 +232,14 @@ func (s *Server) authorize(rt *route, c *call) (reply, bool) {
 	if rt.access == public || rt.access == linkOnly {
 		return reply{}, false
 	}
-	token := s.bearer(c)
-	if token == nil {
+	token := s.valid(c)
+	switch {
+	case token == nil:
+		return s.unauthorized(), true
+	case s.hasScope(token):
+	case s.cfg.has(MissingScopeAs403):
+		return s.forbid(), true
+	default:
 		return s.unauthorized(), true
 	}
 	c.account = token.account
@@ -229,17 +252,34 @@ func (s *Server) authorize(rt *route, c *call) (reply, bool) {
 	case rt.access == flr && s.cfg.has(FLRForbiddenAs401):
 		return s.unauthorized(), true
 	}
-	return fail(http.StatusForbidden, "the user is not permitted to do this"), true
+	return s.forbid(), true
 }
 
-// bearer returns the valid token of a call, or nil.
+func (s *Server) forbid() reply {
+	if s.cfg.has(ForbiddenEmpty) {
+		return reply{status: http.StatusForbidden}
+	}
+	return fail(http.StatusForbidden, "the user is not permitted to do this")
+}
+
+func (s *Server) hasScope(token *accessToken) bool {
+	return token.openid || s.cfg.has(OpenIDScopeOptional)
+}
+
+// bearer returns the valid token of a call with the scope that it needs, or
+// nil.
 func (s *Server) bearer(c *call) *accessToken {
+	if token := s.valid(c); token != nil && s.hasScope(token) {
+		return token
+	}
+	return nil
+}
+
+// valid returns the token of a call whatever its scope, or nil.
+func (s *Server) valid(c *call) *accessToken {
 	scheme, secret, _ := strings.Cut(c.request.Header.Get("Authorization"), " ")
 	token, known := s.tokens[secret]
 	if !known || !strings.EqualFold(scheme, "Bearer") || token.revoked || !c.now.Before(token.until) {
-		return nil
-	}
-	if !token.openid && !s.cfg.has(OpenIDScopeOptional) {
 		return nil
 	}
 	return token
@@ -253,7 +293,9 @@ func (s *Server) unauthorized() reply {
 	case s.cfg.has(UnauthorizedHTML):
 		rep.raw, rep.contentType = []byte("<html><head><title>401 Authorization Required</title></head></html>"), "text/html"
 	}
-	rep.header = http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}
+	if !s.cfg.has(UnauthorizedNoChallenge) {
+		rep.header = http.Header{"Www-Authenticate": {`Bearer error="invalid_token"`}}
+	}
 	return rep
 }
 

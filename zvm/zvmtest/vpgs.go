@@ -12,9 +12,11 @@ const (
 	statusMeetingSLA   = 1
 	statusLastSLA      = 4 // 2, 3 and 4 are the kinds of NotMeetingSLA
 
-	subStatusNone       = 0
-	subStatusBitmapSync = 23
-	subStatusBackup     = 28
+	subStatusNone         = 0
+	subStatusBitmapSync   = 23
+	subStatusPausedUser   = 25
+	subStatusPausedSystem = 26
+	subStatusBackup       = 28
 )
 
 // VPGConfig configures a VPG. The zero value is a local VPG that meets its
@@ -101,8 +103,13 @@ func (v *VPG) Name() string { return v.name }
 
 // protects says whether the VPG takes checkpoints (zvm-wire 3.2).
 func (v *VPG) protects() bool {
-	return v.status >= statusMeetingSLA && v.status <= statusLastSLA &&
-		(v.subStatus == subStatusNone || v.subStatus == subStatusBackup)
+	return v.isProtected() && (v.subStatus == subStatusNone || v.subStatus == subStatusBackup)
+}
+
+func (v *VPG) isProtected() bool { return v.status >= statusMeetingSLA && v.status <= statusLastSLA }
+
+func (v *VPG) paused() bool {
+	return v.isProtected() && (v.subStatus == subStatusPausedUser || v.subStatus == subStatusPausedSystem)
 }
 
 // SetStatus sets status and substatus, numbers of zvm-wire 3. While they are
@@ -301,7 +308,7 @@ func (s *Server) vpgBody(v *VPG, now time.Time) vpgBody {
 		Status:                 v.status,
 		StatusDescription:      nameOf(s.statusNames(), v.status),
 		SubStatus:              v.subStatus,
-		SubStatusDescription:   nameOf(subStatusNames(), v.subStatus),
+		SubStatusDescription:   nameOf(s.subStatusNames(), v.subStatus),
 		TargetSite:             v.recovery.Name,
 		UsedStorageInMB:        8192 * len(v.vms),
 		VmsCount:               len(v.vms),
@@ -331,7 +338,7 @@ func (s *Server) vpgBody(v *VPG, now time.Time) vpgBody {
 // matchesVPG holds the filters that vms and vpgs share (zvm-wire 2.4).
 func (s *Server) matchesVPG(c *call, v *VPG) bool {
 	return s.matchesNumber(c.param("status"), v.status, s.statusNames()) &&
-		s.matchesNumber(c.param("subStatus"), v.subStatus, subStatusNames()) &&
+		s.matchesNumber(c.param("subStatus"), v.subStatus, s.subStatusNames()) &&
 		s.matchesNumber(c.param("priority"), 1, []string{"Low", "Medium", "High"}) &&
 		s.matchesText(c.param("organizationName"), "") &&
 		s.matchesID(c.param("protectedSiteIdentifier"), v.protected.ID) &&
@@ -358,7 +365,7 @@ func handleVPG(s *Server, c *call) reply {
 
 func handleStatuses(s *Server, _ *call) reply { return ok(s.statusNames()) }
 
-func handleSubStatuses(*Server, *call) reply { return ok(subStatusNames()) }
+func handleSubStatuses(s *Server, _ *call) reply { return ok(s.subStatusNames()) }
 
 func nameOf(names []string, n int) string {
 	if n < 0 || n >= len(names) {
@@ -379,8 +386,8 @@ func (s *Server) statusNames() []string {
 }
 
 // subStatusNames ends where the public names end (zvm-wire 3.2).
-func subStatusNames() []string {
-	return []string{
+func (s *Server) subStatusNames() []string {
+	names := []string{
 		"None", "InitialSync", "Creating", "VolumeInitialSync", "Sync", "RecoveryPossible", "DeltaSync",
 		"NeedsConfiguration", "Error", "EmptyProtectionGroup", "DisconnectedFromPeerNoRecoveryPoints", "FullSync",
 		"VolumeDeltaSync", "VolumeFullSync", "FailingOverCommitting", "FailingOverBeforeCommit",
@@ -391,4 +398,8 @@ func subStatusNames() []string {
 		"AddedVmsInInitialSync", "ReplicationPausedForMissingVolume", "StoppingForFailover",
 		"RollingBackFailoverLiveFailure", "RollingBackMoveFailure", "SplittingCommitting", "PreparePreseed",
 	}
+	if s.cfg.has(FewerSubStatusNames) {
+		return names[:33]
+	}
+	return names
 }

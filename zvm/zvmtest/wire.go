@@ -12,6 +12,7 @@ import (
 // after the mutex is free.
 type reply struct {
 	status      int
+	unknownID   bool   // an id named nothing
 	value       any    // encoded as JSON
 	raw         []byte // sent as it is, where contentType is set
 	contentType string
@@ -33,10 +34,35 @@ func fail(status int, message string) reply {
 
 // unknownID is the answer for an id that names nothing.
 func (s *Server) unknownID(what, id string) reply {
+	rep := fail(http.StatusNotFound, what+" "+id+" was not found")
 	if s.cfg.has(UnknownIDAs500) {
-		return fail(http.StatusInternalServerError, "Exception occurred in API : "+what+" "+id+" was not found;")
+		rep = fail(http.StatusInternalServerError, "Exception occurred in API : "+what+" "+id+" was not found;")
 	}
-	return fail(http.StatusNotFound, what+" "+id+" was not found")
+	rep.unknownID = true
+	return rep
+}
+
+// problemDetails is the error body of ASP.NET (zvm-wire 9).
+type problemDetails struct {
+	Type   string `json:"type"`
+	Title  string `json:"title"`
+	Status int    `json:"status"`
+	Detail string `json:"detail"`
+}
+
+// shapeError gives an error the status and the shape that the switches want.
+func (s *Server) shapeError(rep reply) reply {
+	body, isError := rep.value.(errorBody)
+	if !isError {
+		return rep
+	}
+	if rep.status == http.StatusInternalServerError && !rep.unknownID && s.cfg.has(BusinessErrorsAs400) {
+		rep.status = http.StatusBadRequest
+	}
+	if rep.status == http.StatusBadRequest && s.cfg.has(ProblemDetails) {
+		rep.value = problemDetails{"about:blank", http.StatusText(rep.status), rep.status, body.Message}
+	}
+	return rep
 }
 
 // resourceLink is a link object; its keys are lower case in every release
