@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log"
@@ -106,8 +107,10 @@ func TestNewRefusesOptions(t *testing.T) {
 		"negative idle timeout":       {WithIdleTimeout(-time.Second)},
 		"empty lists":                 {WithMaxListBytes(0)},
 	} {
-		if _, err := New("https://zvm.example.com", Password(testUser, testPassword), opts...); err == nil {
-			t.Errorf("%s: no error", name)
+		_, err := New("https://zvm.example.com", Password(testUser, testPassword), opts...)
+		var refused *OptionError
+		if named := errors.As(err, &refused) && strings.HasPrefix(refused.Option, "With"); named != (name != "nil option") || err == nil {
+			t.Errorf("%s: got %v, want an *OptionError", name, err)
 		}
 	}
 }

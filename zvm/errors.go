@@ -25,6 +25,8 @@ var (
 	ErrUnavailable = errors.New("zvm: unavailable")
 	// ErrOutcomeUnknown: a write may have been carried out, and its answer was lost. Look for the effect before sending it again.
 	ErrOutcomeUnknown = errors.New("zvm: outcome unknown")
+	// ErrNoLogin: there is no token endpoint where the base URL, WithRealm and WithTokenPath say (404 of the token endpoint).
+	ErrNoLogin = errors.New("zvm: no login at this address")
 	// ErrForeignOrigin: a link or a redirect leads away from the configured scheme, host and port. No request was sent there.
 	ErrForeignOrigin = errors.New("zvm: the address leads to another origin")
 )
@@ -42,6 +44,8 @@ type Error struct {
 	Code string
 	// Message is the server's reason in its own words, or what was wrong with its answer. May be empty.
 	Message string
+	// Trust says by what means the server's certificate can come to be accepted; empty unless it was refused.
+	Trust TrustProblem
 	// Attempts counts the requests that were tried. 0 when the call ended before the first.
 	Attempts int
 	// Elapsed is the time from the start of the call to its failure, waits included.
@@ -106,6 +110,8 @@ func (e *Error) Is(target error) bool {
 		return e.refused || e.Status == http.StatusUnauthorized
 	case ErrForbidden:
 		return e.Status == http.StatusForbidden
+	case ErrNoLogin:
+		return e.login && e.Status == http.StatusNotFound
 	case ErrConflict:
 		return e.Status == http.StatusConflict
 	case ErrUnavailable:

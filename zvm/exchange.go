@@ -162,6 +162,7 @@ func (x *exchange) observe(ctx context.Context, resp *http.Response, err error) 
 	if resp != nil && err == nil && retryableStatus(resp.StatusCode) {
 		x.refusal = keepAnswer(resp)
 	}
+	x.noteTrouble(ctx, err)
 	if x.observed && err == nil {
 		return
 	}
@@ -177,6 +178,18 @@ func (x *exchange) observe(ctx context.Context, resp *http.Response, err error) 
 		attrs = append(attrs, slog.String("error", x.scrub(printable(bare(err).Error(), 500))))
 	}
 	x.sender.logger.LogAttrs(ctx, slog.LevelDebug, "zvm request", attrs...)
+}
+
+// noteTrouble leaves alone what is known when an attempt ends because its caller does: that says nothing of the server.
+func (x *exchange) noteTrouble(ctx context.Context, err error) {
+	switch {
+	case ctx.Err() != nil:
+	case err == nil:
+		x.sender.trouble.Store(nil)
+	default:
+		says := x.scrub(printable(bare(err).Error(), shownPart))
+		x.sender.trouble.Store(&says)
+	}
 }
 
 func (x *exchange) scrub(text string) string { return newScrubber(x.secrets...).text(text) }

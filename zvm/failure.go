@@ -95,9 +95,12 @@ func (x *exchange) failed(ctx context.Context, err error) error {
 		if x.refusal != nil {
 			x.describe(e, x.refusal)
 		}
+		if last := x.sender.trouble.Load(); last != nil && e.Status == 0 {
+			e.Message = "no answer yet, last: " + x.scrub(*last)
+		}
 		e.cause = contextError(ctx)
-	} else if problem := tlsProblem(err); problem != "" {
-		e.Message = problem
+	} else {
+		e.Trust, e.Message = tlsProblem(err)
 	}
 	e.lost = e.lost || x.mutates() && x.reached
 	return e

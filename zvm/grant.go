@@ -87,7 +87,7 @@ func (e endpoint) refused(x *exchange, resp *http.Response) error {
 			err.hint = at + "; sign in once in a browser to finish the account, or ask the administrator"
 		}
 	case http.StatusNotFound:
-		err.hint = at + "; a ZVM on Windows (9.7 and older) has no such login and is not supported, otherwise check the base URL, WithRealm and WithTokenPath"
+		err.hint = at + "; a ZVM on Windows (9.7 and older) has no such login and is not supported, otherwise check the base URL, the realm and the path of the login"
 	default:
 		err.hint = at
 	}

@@ -79,7 +79,7 @@ func TestLoginRefusalsAreFinalAndExplained(t *testing.T) {
 		"unknown client":       {401, `{"error":"invalid_client","error_description":"Invalid client or Invalid client credentials"}`, true, []string{"invalid_client"}},
 		"client may not":       {400, `{"error":"unauthorized_client","error_description":"Client not enabled"}`, true, []string{"unauthorized_client"}},
 		"400 without JSON":     {400, `<html><title>x</title><body>Bad <b>Request</b></body></html>`, true, []string{"Bad Request"}},
-		"no such endpoint":     {404, `<html>not found</html>`, false, []string{"Windows", "WithRealm", "https://zvm.example.com/auth/realms/zerto/"}},
+		"no such endpoint":     {404, `<html>not found</html>`, false, []string{"Windows", "the realm", "https://zvm.example.com/auth/realms/zerto/"}},
 		"server error":         {500, ``, false, []string{"500"}},
 		"not ready":            {503, ``, false, []string{"503"}},
 		"licence":              {401, `{"Message":"Valid License is not provided "}`, true, []string{"Valid License is not provided"}},
@@ -104,6 +104,9 @@ func TestLoginRefusalsAreFinalAndExplained(t *testing.T) {
 					e := asError(t, err)
 					if got := errors.Is(err, ErrUnauthorized); got != tc.unauthorized {
 						t.Errorf("unauthorized is %v: %v", got, err)
+					}
+					if got := errors.Is(err, ErrNoLogin); got != (tc.status == http.StatusNotFound) {
+						t.Errorf("ErrNoLogin is %v", got)
 					}
 					if e.NotFound() {
 						t.Error("a failed login looks like a missing object")

@@ -6,7 +6,6 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -15,6 +14,16 @@ import (
 
 // Option changes one setting of a client. An invalid setting is an error of New or With.
 type Option func(*config) error
+
+// OptionError says that an option cannot be used as it is given. New and With return it.
+type OptionError struct {
+	Option string // the function that makes it, for example "WithRealm"
+	Reason string
+}
+
+func (e *OptionError) Error() string { return "zvm: " + e.Option + ": " + e.Reason }
+
+func refuse(option, reason string) error { return &OptionError{Option: option, Reason: reason} }
 
 // config is what the options decide. The two flags tell With how much of a client an option has made unusable for the copy.
 type config struct {
@@ -58,14 +67,14 @@ func (cfg config) apply(opts []Option) (config, error) {
 			return config{}, errors.New("zvm: an option is nil")
 		}
 		if err := opt(&cfg); err != nil {
-			return config{}, fmt.Errorf("zvm: %w", err)
+			return config{}, err
 		}
 	}
 	if err := cfg.trust.check(); err != nil {
-		return config{}, fmt.Errorf("zvm: %w", err)
+		return config{}, err
 	}
 	if cfg.transport != nil && cfg.trust != (trust{}) {
-		return config{}, errors.New("zvm: WithTransport brings its own TLS settings and cannot be combined with another TLS option")
+		return config{}, refuse("WithTransport", "it brings its own TLS settings and cannot be combined with another TLS option")
 	}
 	return cfg, nil
 }
@@ -75,7 +84,7 @@ func (cfg config) apply(opts []Option) (config, error) {
 func WithRootCAs(pool *x509.CertPool) Option {
 	return func(cfg *config) error {
 		if pool == nil {
-			return errors.New("WithRootCAs: the pool is nil")
+			return refuse("WithRootCAs", "the pool is nil")
 		}
 		cfg.trust.roots = pool
 		cfg.newTransport = true
@@ -90,9 +99,9 @@ func WithCertSHA256(fingerprint string) Option {
 	return func(cfg *config) error {
 		sum, err := hex.DecodeString(strings.ReplaceAll(strings.TrimSpace(fingerprint), ":", ""))
 		if err != nil || len(sum) != sha256.Size {
-			return errors.New("WithCertSHA256: want the 64 hexadecimal digits of a SHA-256 fingerprint")
+			return refuse("WithCertSHA256", "want the 64 hexadecimal digits of a SHA-256 fingerprint")
 		}
-		cfg.trust.pin = [sha256.Size]byte(sum)
+		cfg.trust.pin = (*[sha256.Size]byte)(sum)
 		cfg.newTransport = true
 		return nil
 	}
@@ -113,7 +122,7 @@ func WithInsecureSkipVerify() Option {
 func WithServerName(name string) Option {
 	return func(cfg *config) error {
 		if name == "" || strings.ContainsAny(name, "/:@ ") {
-			return errors.New("WithServerName: want a host name without scheme and port")
+			return refuse("WithServerName", "want a host name without scheme and port")
 		}
 		cfg.trust.serverName = name
 		cfg.newTransport = true
@@ -125,7 +134,7 @@ func WithServerName(name string) Option {
 func WithTransport(rt http.RoundTripper) Option {
 	return func(cfg *config) error {
 		if rt == nil {
-			return errors.New("WithTransport: the transport is nil")
+			return refuse("WithTransport", "the transport is nil")
 		}
 		cfg.transport = rt
 		cfg.newTransport = true
@@ -137,7 +146,7 @@ func WithTransport(rt http.RoundTripper) Option {
 func WithRealm(realm string) Option {
 	return func(cfg *config) error {
 		if _, err := apiPath(realm); err != nil {
-			return errors.New("WithRealm: want the name of a realm")
+			return refuse("WithRealm", "want the name of a realm")
 		}
 		cfg.realm = realm
 		cfg.newIdentity = true
@@ -149,7 +158,7 @@ func WithRealm(realm string) Option {
 func WithClientID(id string) Option {
 	return func(cfg *config) error {
 		if id == "" {
-			return errors.New("WithClientID: the id is empty")
+			return refuse("WithClientID", "the id is empty")
 		}
 		cfg.clientID = id
 		cfg.newIdentity = true
@@ -164,7 +173,7 @@ func WithTokenPath(path string) Option {
 		rest, absolute := strings.CutPrefix(path, "/")
 		checked, err := apiPath(strings.Split(rest, "/")...)
 		if !absolute || err != nil {
-			return errors.New("WithTokenPath: want an absolute path without query")
+			return refuse("WithTokenPath", "want an absolute path without query")
 		}
 		cfg.tokenPath = checked
 		cfg.newIdentity = true
@@ -177,7 +186,7 @@ func WithTokenPath(path string) Option {
 func WithTokenCache(store TokenCache) Option {
 	return func(cfg *config) error {
 		if store == nil {
-			return errors.New("WithTokenCache: the cache is nil")
+			return refuse("WithTokenCache", "the cache is nil")
 		}
 		cfg.store = store
 		cfg.newIdentity = true
@@ -190,7 +199,7 @@ func WithTokenCache(store TokenCache) Option {
 func WithLogger(logger *slog.Logger) Option {
 	return func(cfg *config) error {
 		if logger == nil {
-			return errors.New("WithLogger: the logger is nil")
+			return refuse("WithLogger", "the logger is nil")
 		}
 		cfg.logger = logger
 		return nil
@@ -201,7 +210,7 @@ func WithLogger(logger *slog.Logger) Option {
 func WithUserAgent(agent string) Option {
 	return func(cfg *config) error {
 		if agent == "" || printable(agent, len(agent)) != agent {
-			return errors.New("WithUserAgent: want printable text on one line")
+			return refuse("WithUserAgent", "want printable text on one line")
 		}
 		cfg.userAgent = agent
 		return nil
@@ -213,7 +222,7 @@ func WithUserAgent(agent string) Option {
 func WithRetry(policy RetryPolicy) Option {
 	return func(cfg *config) error {
 		if err := policy.check(); err != nil {
-			return fmt.Errorf("WithRetry: %w", err)
+			return refuse("WithRetry", err.Error())
 		}
 		cfg.retry = policy
 		return nil
@@ -225,7 +234,7 @@ func WithRetry(policy RetryPolicy) Option {
 func WithHeaderTimeout(d time.Duration) Option {
 	return func(cfg *config) error {
 		if d <= 0 {
-			return errors.New("WithHeaderTimeout: want a positive duration")
+			return refuse("WithHeaderTimeout", "want a positive duration")
 		}
 		cfg.headerTimeout = d
 		return nil
@@ -237,7 +246,7 @@ func WithHeaderTimeout(d time.Duration) Option {
 func WithIdleTimeout(d time.Duration) Option {
 	return func(cfg *config) error {
 		if d <= 0 {
-			return errors.New("WithIdleTimeout: want a positive duration")
+			return refuse("WithIdleTimeout", "want a positive duration")
 		}
 		cfg.idleTimeout = d
 		return nil
@@ -249,7 +258,7 @@ func WithIdleTimeout(d time.Duration) Option {
 func WithMaxListBytes(n int64) Option {
 	return func(cfg *config) error {
 		if n <= 0 {
-			return errors.New("WithMaxListBytes: want a positive number of bytes")
+			return refuse("WithMaxListBytes", "want a positive number of bytes")
 		}
 		cfg.maxListBytes = n
 		return nil

@@ -96,7 +96,7 @@ func retryableStatus(status int) bool {
 
 // connectionFailed reports whether err is a failure of the network that may pass.
 func connectionFailed(err error) bool {
-	if err == nil || endedByContext(err) || tlsProblem(err) != "" || errors.Is(err, ErrForeignOrigin) {
+	if err == nil || endedByContext(err) || failedTLS(err) || errors.Is(err, ErrForeignOrigin) {
 		return false
 	}
 	var failed *sendError

@@ -15,16 +15,14 @@ import (
 // trust is the one TLS policy of a client: for tokens, API and downloads.
 type trust struct {
 	roots      *x509.CertPool
-	pin        [sha256.Size]byte
+	pin        *[sha256.Size]byte
 	serverName string
 	insecure   bool
 }
 
-func (t trust) pinned() bool { return t.pin != [sha256.Size]byte{} }
-
 func (t trust) check() error {
-	if t.insecure && (t.pinned() || t.roots != nil || t.serverName != "") {
-		return errors.New("WithInsecureSkipVerify contradicts the other TLS options: they ask for a check, it asks for none")
+	if t.insecure && (t.pin != nil || t.roots != nil || t.serverName != "") {
+		return refuse("WithInsecureSkipVerify", "it contradicts the other TLS options: they ask for a check, it asks for none")
 	}
 	return nil
 }
@@ -37,14 +35,14 @@ func (t trust) tlsConfig() *tls.Config {
 		// Hundreds of callers that start together open hundreds of connections; a resumed session costs the appliance no signature.
 		ClientSessionCache: tls.NewLRUClientSessionCache(0),
 		// A pin without authorities replaces the chain: VerifyConnection below is then the check, on resumed sessions too.
-		InsecureSkipVerify: t.insecure || t.pinned() && t.roots == nil,
+		InsecureSkipVerify: t.insecure || t.pin != nil && t.roots == nil,
 	}
-	if t.pinned() {
+	if t.pin != nil {
 		cfg.VerifyConnection = func(state tls.ConnectionState) error {
 			if len(state.PeerCertificates) == 0 {
 				return errors.New("the server sent no certificate")
 			}
-			if got := sha256.Sum256(state.PeerCertificates[0].Raw); got != t.pin {
+			if got := sha256.Sum256(state.PeerCertificates[0].Raw); got != *t.pin {
 				return &pinError{got: got}
 			}
 			return nil
@@ -77,9 +75,23 @@ func newTransport(t trust) http.RoundTripper {
 	}
 }
 
-// tlsProblem says what is wrong with the server's certificate and which option is the answer; empty if err is something else.
+// TrustProblem is why a server was not trusted, named by what settles it.
+type TrustProblem string
+
+const (
+	// TrustAuthority: an unknown authority signed the certificate, or itself did. WithRootCAs or WithCertSHA256 settles it.
+	TrustAuthority TrustProblem = "authority"
+	// TrustPin: the certificate is not the one of WithCertSHA256.
+	TrustPin TrustProblem = "pin"
+	// TrustName: the certificate is for other names. One of them in the base URL, WithServerName or WithCertSHA256 settles it.
+	TrustName TrustProblem = "name"
+	// TrustUnfit: no check of the chain can accept the certificate, because of its dates say. WithCertSHA256 settles it.
+	TrustUnfit TrustProblem = "unfit"
+)
+
+// tlsProblem says what is wrong with the server's certificate or its TLS; both are empty if err is something else.
 // None of these goes away by trying again.
-func tlsProblem(err error) string {
+func tlsProblem(err error) (trust TrustProblem, says string) {
 	var (
 		pin      *pinError
 		unknown  x509.UnknownAuthorityError
@@ -92,39 +104,45 @@ func tlsProblem(err error) string {
 	)
 	switch {
 	case errors.As(err, &pin):
-		return "the certificate is not the one that WithCertSHA256 expects; if the appliance got a new certificate, check it and give its fingerprint"
+		return TrustPin, "the certificate is not the expected one; if the appliance got a new certificate, check it and give its fingerprint"
 	case errors.As(err, &unknown), errors.As(err, &noSystem):
-		return "the certificate comes from an authority that is not trusted or is self-signed; give the authority (WithRootCAs) or the certificate's fingerprint (WithCertSHA256)"
+		return TrustAuthority, "the certificate comes from an authority that is not trusted or is self-signed; give the authority or the certificate's fingerprint"
 	case errors.As(err, &host):
 		return hostnameProblem(host)
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
-		return validityProblem(invalid)
+		return TrustUnfit, validityProblem(invalid)
 	case errors.As(err, &invalid), errors.As(err, &other):
-		return "the certificate is not valid for this use; give its fingerprint (WithCertSHA256) if it is the right one"
+		return TrustUnfit, "the certificate is not valid for this use; give its fingerprint if it is the right one"
 	case errors.As(err, &notTLS):
-		return "the server does not speak TLS on this port"
+		return "", "the server does not speak TLS on this port"
 	case errors.As(err, &alert):
-		return "the server refused the TLS handshake"
+		return "", "the server refused the TLS handshake"
 	}
-	return ""
+	return "", ""
 }
 
-func hostnameProblem(e x509.HostnameError) string {
+// failedTLS reports whether TLS is what failed.
+func failedTLS(err error) bool {
+	_, says := tlsProblem(err)
+	return says != ""
+}
+
+func hostnameProblem(e x509.HostnameError) (TrustProblem, string) {
 	cert := e.Certificate
 	switch {
 	case cert == nil:
-		return "the certificate is for another name; give that name (WithServerName)"
+		return TrustName, "the certificate is for another name"
 	case len(cert.DNSNames) == 0 && len(cert.IPAddresses) == 0:
-		return "the certificate has only a common name, which is not accepted; give its fingerprint (WithCertSHA256)"
+		return TrustUnfit, "the certificate has only a common name, which is not accepted; give its fingerprint"
 	case net.ParseIP(e.Host) != nil:
-		return fmt.Sprintf("the certificate does not name the address %s; give a name from it (WithServerName)", e.Host)
+		return TrustName, fmt.Sprintf("the certificate does not name the address %s; use a name from it", e.Host)
 	}
-	return fmt.Sprintf("the certificate is for another name than %s; give a name from it (WithServerName)", e.Host)
+	return TrustName, fmt.Sprintf("the certificate is for another name than %s; use a name from it", e.Host)
 }
 
 func validityProblem(e x509.CertificateInvalidError) string {
 	if e.Cert != nil && time.Now().Before(e.Cert.NotBefore) {
-		return "the certificate is not yet valid; check the clocks, or give its fingerprint (WithCertSHA256)"
+		return "the certificate is not yet valid; check the clocks, or give its fingerprint"
 	}
-	return "the certificate has expired; renew it, or give its fingerprint (WithCertSHA256)"
+	return "the certificate has expired; renew it, or give its fingerprint"
 }

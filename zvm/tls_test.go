@@ -141,14 +141,16 @@ func TestCertificateProblemsAreNamedAndNotRetried(t *testing.T) {
 		template x509.Certificate
 		trusted  bool
 		pin      string
+		trust    TrustProblem
 		mentions []string
 	}{
-		"self-signed":       {localhost, false, "", []string{"not trusted or is self-signed", "WithRootCAs", "WithCertSHA256"}},
-		"common name alone": {x509.Certificate{Subject: pkix.Name{CommonName: "127.0.0.1"}}, true, "", []string{"common name", "WithCertSHA256"}},
-		"address not named": {x509.Certificate{DNSNames: []string{"zvm.internal"}}, true, "", []string{"127.0.0.1", "WithServerName"}},
-		"expired":           {old, true, "", []string{"expired"}},
-		"not yet valid":     {early, true, "", []string{"not yet valid", "clock"}},
-		"other than pinned": {localhost, false, strings.Repeat("ab", 32), []string{"WithCertSHA256", "SHA-256"}},
+		"self-signed":       {localhost, false, "", TrustAuthority, []string{"not trusted or is self-signed"}},
+		"common name alone": {x509.Certificate{Subject: pkix.Name{CommonName: "127.0.0.1"}}, true, "", TrustUnfit, []string{"common name"}},
+		"address not named": {x509.Certificate{DNSNames: []string{"zvm.internal"}}, true, "", TrustName, []string{"127.0.0.1"}},
+		"expired":           {old, true, "", TrustUnfit, []string{"expired"}},
+		"not yet valid":     {early, true, "", TrustUnfit, []string{"not yet valid", "clock"}},
+		"other than pinned": {localhost, false, strings.Repeat("ab", 32), TrustPin, []string{"not the expected one", "SHA-256"}},
+		"pinned to zeros":   {localhost, false, strings.Repeat("00", 32), TrustPin, []string{"not the expected one"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -165,6 +167,9 @@ func TestCertificateProblemsAreNamedAndNotRetried(t *testing.T) {
 			e := asError(t, err)
 			if f.conns.Load() != 1 || e.Attempts != 1 {
 				t.Errorf("%d connections, %d attempts, want one of each", f.conns.Load(), e.Attempts)
+			}
+			if e.Trust != tc.trust {
+				t.Errorf("Trust is %q, want %q", e.Trust, tc.trust)
 			}
 			if e.Temporary() || errors.Is(err, ErrUnavailable) || errors.Is(err, ErrOutcomeUnknown) {
 				t.Errorf("a certificate problem looks like something that passes: %v", err)

@@ -30,6 +30,9 @@ type sender struct {
 	retry     RetryPolicy
 	logger    *slog.Logger
 	userAgent string
+	// trouble is why the last attempt got no answer, nil after one that did. A caller whose time ends while another attempt is
+	// waited for says it: the attempts of a login are those of no caller.
+	trouble atomic.Pointer[string]
 }
 
 func newSender(base *url.URL, transport http.RoundTripper, cfg config) *sender {
