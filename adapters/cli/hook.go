@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
+	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
@@ -52,5 +53,5 @@ func (a *app) gate() (*gate.Gate, error) {
 	return gate.New(known, func() (gate.Guards, error) {
 		session, _, err := a.session()
 		return session, err
-	}, gate.Policy{})
+	}, gate.Policy{Commands: shell.Reader{}})
 }

@@ -14,6 +14,7 @@ import (
 
 	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
 	"github.com/zerto-rewind/zerto-rewind/catalog"
+	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
@@ -40,7 +41,7 @@ func gateWith(guards guardsFunc) func() (*gate.Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		return gate.New(c, func() (gate.Guards, error) { return guards, nil }, gate.Policy{})
+		return gate.New(c, func() (gate.Guards, error) { return guards, nil }, gate.Policy{Commands: shell.Reader{}})
 	}
 }
 

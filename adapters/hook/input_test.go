@@ -15,6 +15,7 @@ import (
 
 	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
 	"github.com/zerto-rewind/zerto-rewind/catalog"
+	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
 )
 
 func utf16Text(order binary.ByteOrder, text string) string {
@@ -236,11 +237,14 @@ func harmless(c *catalog.Catalog, call map[string]any) bool {
 	}
 	tool, _ := call["tool_name"].(string)
 	name, _ := c.ParseToolName(tool)
-	if tool == "Bash" {
-		line, _ := args["command"].(string)
-		return line != "" && !strings.ContainsAny(line, "$`\\!\n\r\t") && !strings.Contains(line, "ssh")
+	r := c.ClassifyCall(name, args)
+	if r.Entry != nil && r.Entry.BuiltIn {
+		if line, ok := r.Entry.CommandLine(args); ok {
+			read := shell.Reader{}.ReadCommand(r.Entry.Tool, line)
+			return read.Safe() && read.TargetProblem == ""
+		}
 	}
-	return c.ClassifyCall(name, args).Safe()
+	return r.Safe()
 }
 
 // BenchmarkReadOnlyTool is the decision in a process that has read the catalogue. The limit is that of the whole process,

@@ -1,10 +1,66 @@
 package gate
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/zerto-rewind/zerto-rewind/catalog"
 )
+
+// CommandReader says what a command line does, so that it is judged as any other call is. The shell package of the
+// catalogue has one.
+type CommandReader interface {
+	// ReadCommand reads the command line for a host's shell tool, by the tool's name in the catalogue. Of the result, the
+	// targets are machines that the line changes, all of them only if TargetKnown is true. With a TargetProblem, there
+	// may be more to the line than the result says. The scope is Local if it addresses no machine but the agent's own.
+	// Neither reason quotes the line. The zero result is that of a line of which nothing is known.
+	ReadCommand(tool, line string) catalog.Result
+}
+
+// shell decides on a call of a shell by its command line.
+func (g *Gate) shell(ctx context.Context, call Call, tool *catalog.Entry) Verdict {
+	line, ok := tool.CommandLine(call.Args)
+	if ok && call.Name.Tool == "Bash" {
+		switch readCommand(line) {
+		case localRead:
+			return Verdict{Decision: NoOpinion, Class: catalog.ReadOnly, Reason: "The command only reads the agent's own machine."}
+		case guardsVMs:
+			return Verdict{Decision: Allow, Class: catalog.Mutating, Reason: "The command guards VMs and changes nothing else."}
+		}
+	}
+	if !ok || g.policy.Commands == nil {
+		return Verdict{Decision: Ask, Reason: call.question("A shell can reach any machine, and what this command line does is not known.")}
+	}
+	return g.read(ctx, call, g.policy.Commands.ReadCommand(tool.Tool, line))
+}
+
+// read decides on a command line that was read. A machine that it certainly changes needs its guard even if the rest of
+// the line cannot be told: else a line would become laxer by what is put behind it.
+func (g *Gate) read(ctx context.Context, call Call, r catalog.Result) Verdict {
+	v := Verdict{Class: r.Class, Reason: call.sentence(r.Reason)}
+	open := r.TargetProblem != ""
+	switch {
+	case len(r.Targets) > 0:
+		v = g.guarded(ctx, call, r)
+		if v.Decision == Allow && !r.TargetKnown {
+			v.Decision, v.Guards = Ask, nil
+			v.Reason = call.question("The machines that its command line names are guarded, but it may reach others: " + r.TargetProblem + ".")
+		}
+	case !open && r.Scope == catalog.Local:
+		v.Decision = NoOpinion
+	case !open && r.Safe():
+		v.Decision = Allow
+	case open:
+		v.Decision = Ask
+		v.Reason = call.question("What its command line does cannot be told: " + r.TargetProblem + ".")
+	default:
+		v.Decision = Ask
+		v.Reason = call.question("What its command line does is not known.")
+	}
+	return v
+}
 
 // commandKind is what is known of a command line. The zero value is nothing.
 type commandKind int

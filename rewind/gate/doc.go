@@ -25,10 +25,12 @@
 //
 // # Shells
 //
-// A command line is unknown until something reads it, so a person is asked. To keep the commonest calls quiet, the gate
-// has no opinion on a Bash command of plain words that begins with one of a few programs that can only read the
-// agent's own machine, such as ls and cat, and it allows "zerto-rewind protect" with the options that cannot send a
-// password elsewhere, since the gate itself tells agents to run it. Everything else in a shell, pipes and git included,
-// is asked about; whoever wants less puts the shell's name into the catalogue with the scope "local", and then has no
-// gate on ssh either.
+// A command line is judged by what [Policy.Commands] reads in it: no opinion on one that addresses no other machine,
+// guards for each machine that it changes, and a question about one that leaves its machines open. A machine that it
+// certainly changes needs a guard even then.
+//
+// Without a reader of command lines the gate has no opinion on a Bash command of plain words that begins with one of a
+// few programs that can only read the agent's own machine, such as ls and cat, and asks about every other. With and
+// without one it allows "zerto-rewind protect" with the options that cannot send a password elsewhere, since the gate
+// itself tells agents to run it.
 package gate

@@ -76,6 +76,9 @@ var _ Guards = (*rewind.Session)(nil)
 type Policy struct {
 	// MaxAge is how old a guard may be that lets a call run; zero means 30 min.
 	MaxAge time.Duration
+	// Commands reads the command lines of the host's shells. Without one, only a few plain command lines are known, and a
+	// person is asked about every other.
+	Commands CommandReader
 }
 
 const defaultMaxAge = 30 * time.Minute
@@ -136,21 +139,14 @@ func (g *Gate) judge(ctx context.Context, call Call) Verdict {
 		v.Decision = Ask
 		v.Reason = call.question("It changes a machine, and which one cannot be told: " + r.TargetProblem + ".")
 	default:
-		return unknown(call, r)
+		return g.unknown(ctx, call, r)
 	}
 	return v
 }
 
-func unknown(call Call, r catalog.Result) Verdict {
-	if call.Name.BuiltIn && call.Name.Tool == "Bash" && r.Entry != nil {
-		line, _ := r.Entry.CommandLine(call.Args)
-		switch readCommand(line) {
-		case localRead:
-			return Verdict{Decision: NoOpinion, Class: catalog.ReadOnly, Reason: "The command only reads the agent's own machine."}
-		case guardsVMs:
-			return Verdict{Decision: Allow, Class: catalog.Mutating, Reason: "The command guards VMs and changes nothing else."}
-		}
-		return Verdict{Decision: Ask, Reason: call.question("A shell can reach any machine, and what this command line does is not known.")}
+func (g *Gate) unknown(ctx context.Context, call Call, r catalog.Result) Verdict {
+	if call.Name.BuiltIn && r.Entry != nil && len(r.Entry.Command) > 0 {
+		return g.shell(ctx, call, r.Entry)
 	}
 	return Verdict{Decision: Ask, Reason: call.question("Whether it changes a machine is not known, and unknown does not mean safe: " + r.Reason + ".")}
 }
