@@ -3,7 +3,6 @@ package zvmtest
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net/http"
 	"time"
 )
@@ -34,6 +33,7 @@ type faultPlan struct {
 	body        string
 	contentType string
 	bytes       int
+	interval    time.Duration
 }
 
 type faultKind int
@@ -43,6 +43,8 @@ const (
 	faultAnswer
 	faultAnswerAfter
 	faultHang
+	faultContentType
+	faultDrip
 	faultTruncate
 	faultCutBefore
 	faultCutAfter
@@ -99,13 +101,30 @@ func (f *Fault) StatusAfter(code int, body string) *Fault {
 	return f.answer(faultAnswerAfter, code, body, jsonUnlessEmpty(body))
 }
 
+// Answer is Status with a body of any kind: the HTML page of a proxy, say.
+func (f *Fault) Answer(code int, body, contentType string) *Fault {
+	return f.answer(faultAnswer, code, body, contentType)
+}
+
 // Garbage answers 200 with a body of any kind, without processing.
 func (f *Fault) Garbage(body, contentType string) *Fault {
-	return f.answer(faultAnswer, http.StatusOK, body, contentType)
+	return f.Answer(http.StatusOK, body, contentType)
+}
+
+// ContentType processes the request and sends the true answer under another
+// type.
+func (f *Fault) ContentType(contentType string) *Fault {
+	return f.set(func() { f.kind, f.contentType = faultContentType, contentType })
+}
+
+// Drip processes the request and sends the body n bytes at a time, with a
+// pause of real time before each.
+func (f *Fault) Drip(n int, pause time.Duration) *Fault {
+	return f.set(func() { f.kind, f.bytes, f.interval = faultDrip, max(1, n), pause })
 }
 
 // Redirect answers 307, which asks the client to send method and body again,
-// to url.
+// to url. For a 302: f.Header("Location", url).Status(302, "").
 func (f *Fault) Redirect(url string) *Fault {
 	return f.Header("Location", url).answer(faultAnswer, http.StatusTemporaryRedirect, "", "")
 }
@@ -202,6 +221,10 @@ func (s *Server) serveFaulty(ctx context.Context, w http.ResponseWriter, c *call
 	case faultAnswerAfter:
 		_ = s.process(c)
 		s.send(w, c, scripted)
+	case faultContentType:
+		s.send(&retypingWriter{w, plan.contentType}, c, s.process(c))
+	case faultDrip:
+		s.send(&drippingWriter{w, s, ctx, plan}, c, s.process(c))
 	case faultTruncate:
 		s.send(&truncatingWriter{w, plan.bytes}, c, s.process(c))
 		// The bytes that were written have to leave before the cut.
@@ -258,37 +281,3 @@ func cut(w http.ResponseWriter) {
 	}
 	_ = conn.Close()
 }
-
-var errTruncated = errors.New("the rest is cut off")
-
-// truncatingWriter lets the headers and a number of bytes pass.
-type truncatingWriter struct {
-	http.ResponseWriter
-	left int
-}
-
-func (w *truncatingWriter) Write(p []byte) (int, error) {
-	if len(p) <= w.left {
-		w.left -= len(p)
-		return w.ResponseWriter.Write(p)
-	}
-	n, err := w.ResponseWriter.Write(p[:w.left])
-	w.left = 0
-	if err == nil {
-		err = errTruncated
-	}
-	return n, err
-}
-
-// statusWriter remembers the status for the request log.
-type statusWriter struct {
-	http.ResponseWriter
-	status int
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	w.status = status
-	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -31,6 +31,10 @@ func TestFaultAnswers(t *testing.T) {
 		{"status with a header", func(f *zvmtest.Fault) { f.Header("Retry-After", "7").Status(429, "") }, 429, "", [2]string{"Retry-After", "7"}},
 		{"garbage", func(f *zvmtest.Fault) { f.Garbage("<html>", "text/html") }, 200, "<html>", [2]string{"Content-Type", "text/html"}},
 		{"redirect", func(f *zvmtest.Fault) { f.Redirect("https://127.0.0.1:1/x") }, 307, "", [2]string{"Location", "https://127.0.0.1:1/x"}},
+		{"redirect of a page", func(f *zvmtest.Fault) { f.Header("Location", "/login").Status(302, "") }, 302, "", [2]string{"Location", "/login"}},
+		{"page of a proxy", func(f *zvmtest.Fault) { f.Answer(503, "<html>", "text/html") }, 503, "<html>", [2]string{"Content-Type", "text/html"}},
+		{"wrong content type", func(f *zvmtest.Fault) { f.ContentType("text/html") }, 200, "[]", [2]string{"Content-Type", "text/html"}},
+		{"drip", func(f *zvmtest.Fault) { f.Drip(1, time.Microsecond) }, 200, "[]", [2]string{"Content-Length", "2"}},
 		{"delay, then the truth", func(f *zvmtest.Fault) { f.Delay(time.Millisecond) }, 200, "[]", [2]string{"Content-Type", "application/json; charset=utf-8"}},
 		{"a header on the truth", func(f *zvmtest.Fault) { f.Header("X-Y", "z") }, 200, "[]", [2]string{"X-Y", "z"}},
 	} {
@@ -137,6 +141,39 @@ func TestTruncatedBody(t *testing.T) {
 				t.Errorf("answer = %d %q, %v; want the first 3 bytes of %.20q and an unexpected end", a.status, a.body, err, whole)
 			}
 		})
+	}
+}
+
+func TestDripSendsPieceByPiece(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := login(t, s)
+	const pause = 20 * time.Millisecond
+	s.On("GET", "/v1/tasks/types").Drip(100, pause)
+	began := time.Now()
+	slow := c.get("/v1/tasks/types")
+	took, pieces := time.Since(began), (len(slow.body)+99)/100
+	if truth := c.get("/v1/tasks/types"); slow.body != truth.body || pieces < 3 || took < time.Duration(pieces)*pause {
+		t.Errorf("%d bytes in %d pieces took %v", len(slow.body), pieces, took)
+	}
+}
+
+func TestDripEndsWithTheServer(t *testing.T) {
+	t.Parallel()
+	s := start(t)
+	c := login(t, s)
+	s.On("GET", "/v1/tasks/types").Drip(1, time.Hour)
+	done := make(chan error, 1)
+	go func() {
+		_, err := c.try(http.MethodGet, "/v1/tasks/types", "", nil)
+		done <- err
+	}()
+	for s.Count("GET", "/v1/tasks/types") == 0 {
+		c.get("/v1/vpgs")
+	}
+	s.Close()
+	if err := <-done; err == nil {
+		t.Error("the answer arrived whole")
 	}
 }
 
