@@ -3,7 +3,9 @@ package rewind
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/task"
@@ -71,7 +73,22 @@ type GuardRecord struct {
 	Proof       Proof              `json:"proof"`
 	StartedAt   time.Time          `json:"startedAt"` // server clock
 	ProvenAt    time.Time          `json:"provenAt"`  // server clock
+	// Consistency says in words what the checkpoints are consistent in. It is never more than each VPG by itself.
+	Consistency string `json:"consistency"`
+	// SkewSeconds is the spread between the earliest and the latest checkpoint.
+	SkewSeconds float64 `json:"skewSeconds"`
+	// Recoveries are the bounded ways back that are left: "file" through this ZVM, "test" and "clone" at the recovery
+	// sites.
+	Recoveries []string  `json:"recoveries"`
+	Drill      *Drilled  `json:"drill,omitempty"`
+	Quiesced   *Quiesced `json:"quiesced,omitempty"`
 }
+
+// The texts of [GuardRecord.Consistency].
+const (
+	CrashConsistent       = "crash-consistent within each VPG, not across VPGs"
+	ApplicationConsistent = "application-consistent within each VPG as far as the caller quiesced, not across VPGs"
+)
 
 // Guard is the proof that a change can be taken back: the tagged checkpoint of every protecting VPG, each one read in
 // its journal by this process. Only a [Session] makes one, and the zero Guard recovers nothing.
@@ -92,7 +109,43 @@ func (g *Guard) Record() GuardRecord {
 	r.VMs = nonNil(r.VMs)
 	r.Checkpoints = nonNil(r.Checkpoints)
 	r.Skipped = nonNil(r.Skipped)
+	r.Recoveries = nonNil(r.Recoveries)
 	return r
+}
+
+// String names the guard in one line.
+func (g *Guard) String() string {
+	if !g.Proven() {
+		return "no guard"
+	}
+	vpgs := make([]string, len(g.record.Checkpoints))
+	for i, c := range g.record.Checkpoints {
+		vpgs[i] = c.VPGName + " " + string(c.CheckpointID)
+	}
+	return fmt.Sprintf("guard of change %s: %s (proof %s)", g.record.ChangeID, strings.Join(vpgs, ", "), g.record.Proof)
+}
+
+// Local reports whether a file can come back through the ZVM that was asked. A guard that is not local is as good: it can
+// be tested and cloned, and files come back through the ZVM of a recovery site.
+func (g *Guard) Local() bool {
+	return g.Proven() && slices.ContainsFunc(g.record.Checkpoints, func(c TaggedCheckpoint) bool { return c.Local })
+}
+
+// Skew is the spread between the earliest and the latest checkpoint. Checkpoints of several VPGs are never consistent
+// with each other, however small it is.
+func (g *Guard) Skew() time.Duration {
+	return time.Duration(g.Record().SkewSeconds * float64(time.Second))
+}
+
+func skew(checkpoints []TaggedCheckpoint) time.Duration {
+	times := make([]time.Time, len(checkpoints))
+	for i, c := range checkpoints {
+		times[i] = c.Timestamp
+	}
+	if len(times) == 0 {
+		return 0
+	}
+	return slices.MaxFunc(times, time.Time.Compare).Sub(slices.MinFunc(times, time.Time.Compare))
 }
 
 func nonNil[T any](s []T) []T {
@@ -146,6 +199,15 @@ func newGuard(record GuardRecord, pins []tagged) *Guard {
 		}
 		g.record.Checkpoints = append(g.record.Checkpoints, p.TaggedCheckpoint)
 		g.members[p.VPGID] = p.members
+	}
+	g.record.Consistency = CrashConsistent
+	if q := record.Quiesced; q != nil && q.Held && g.record.Proof == ProofTaskAndJournal {
+		g.record.Consistency = ApplicationConsistent
+	}
+	g.record.SkewSeconds = skew(g.record.Checkpoints).Seconds()
+	g.record.Recoveries = []string{"test", "clone"}
+	if g.Local() {
+		g.record.Recoveries = []string{"file", "test", "clone"}
 	}
 	return g
 }

@@ -23,11 +23,13 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 	fail := func(tag string, id zvm.TaskID, err error) outcome {
 		return outcome{failure: &VPGFailure{VPGID: t.vpg.VPGID, VPGName: t.vpg.VPGName, Tag: tag, TaskID: id, Err: err}}
 	}
-	done, err := s.turns.take(ctx, t.vpg.VPGID)
-	if err != nil {
-		return fail("", "", fmt.Errorf("waiting for this VPG's turn: %w", err))
+	if p.quiesce == nil {
+		done, err := s.turns.take(ctx, t.vpg.VPGID)
+		if err != nil {
+			return fail("", "", fmt.Errorf("waiting for this VPG's turn: %w", err))
+		}
+		defer done()
 	}
-	defer done()
 	for attempt := 1; ; attempt++ {
 		if p.known {
 			switch standing, found, err := s.findOrAwaitStanding(ctx, p, t, attempt); {
@@ -163,6 +165,9 @@ func (s *Session) insert(ctx context.Context, p *plan, t target) (tagged, zvm.Ta
 	}))...)
 	if err != nil {
 		return tagged{}, id, err
+	}
+	if p.quiesce != nil {
+		p.quiesce.completed(ctx)
 	}
 	cp, err := s.waitListed(ctx, t, since, looks)
 	if err != nil {

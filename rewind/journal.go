@@ -107,6 +107,10 @@ func (s *Session) Guards(ctx context.Context, vm string, since time.Duration) ([
 	for change := range found {
 		guards = append(guards, rebuild(protection, found[change], clock.now()))
 	}
+	// The journals are searched with some room on either side.
+	guards = slices.DeleteFunc(guards, func(g *Guard) bool {
+		return !slices.ContainsFunc(g.record.Checkpoints, func(c TaggedCheckpoint) bool { return !c.Timestamp.Before(from.Truncate(time.Second)) })
+	})
 	slices.SortFunc(guards, func(a, b *Guard) int {
 		return cmp.Or(b.record.StartedAt.Compare(a.record.StartedAt), strings.Compare(a.record.ChangeID, b.record.ChangeID))
 	})
@@ -268,10 +272,7 @@ func rebuild(p *Protection, pins []foundPin, now time.Time) *Guard {
 			read = append(read, pinOf(target{vpg: v, members: record.VMs}, pins[i].Checkpoint, "", ""))
 			continue
 		}
-		record.Skipped = append(record.Skipped, SkippedVPG{
-			VPGID: v.VPGID, VPGName: v.VPGName, Protecting: v.Protecting,
-			Reason: firstNonEmpty(v.Reason, "its journal holds no tagged checkpoint of this change"),
-		})
+		record.Skipped = append(record.Skipped, skippedVPG(v))
 	}
 	return newGuard(record, read)
 }
@@ -298,10 +299,37 @@ func (s *Session) Reprove(ctx context.Context, record GuardRecord) (*Guard, erro
 	if err := g.Wait(); err != nil {
 		return nil, fmt.Errorf("reprove change %s: %w", record.ChangeID, err)
 	}
-	proven := record
-	proven.Checkpoints = nil
-	proven.ProvenAt = clock.now()
+	return reproven(record, pins, inv, clock.now())
+}
+
+// reproven takes from a record only what was read again. The human is the one claim that is kept: no journal tells it.
+func reproven(record GuardRecord, pins []tagged, inv inventory, now time.Time) (*Guard, error) {
+	tag, _ := ParseTag(pins[0].Tag)
+	proven := GuardRecord{
+		ChangeID: record.ChangeID, Agent: tag.Agent, Action: tag.Action, Human: record.Human,
+		VMs: record.VMs, StartedAt: tag.Time, ProvenAt: now,
+	}
+	for _, vm := range record.VMs {
+		rows := slices.DeleteFunc(slices.Clone(inv.vms), func(r zvm.VM) bool { return !sameID(r.ID, vm.ID) })
+		if !slices.ContainsFunc(pins, func(p tagged) bool { return slices.Contains(p.members, vm) }) || len(rows) == 0 {
+			return nil, fmt.Errorf("reprove change %s: %w: no checkpoint of the record covers %s", record.ChangeID, ErrNotProven, vm.Name)
+		}
+		for _, v := range inv.protection(rows).VPGs {
+			pinned := slices.ContainsFunc(pins, func(p tagged) bool { return sameID(p.VPGID, v.VPGID) })
+			known := slices.ContainsFunc(proven.Skipped, func(s SkippedVPG) bool { return sameID(s.VPGID, v.VPGID) })
+			if !pinned && !known {
+				proven.Skipped = append(proven.Skipped, skippedVPG(v))
+			}
+		}
+	}
 	return newGuard(proven, pins), nil
+}
+
+func skippedVPG(v VPGProtection) SkippedVPG {
+	return SkippedVPG{
+		VPGID: v.VPGID, VPGName: v.VPGName, Protecting: v.Protecting,
+		Reason: firstNonEmpty(v.Reason, "its journal holds no tagged checkpoint of this change"),
+	}
 }
 
 func (s *Session) reprovePin(ctx context.Context, inv inventory, record GuardRecord, claimed TaggedCheckpoint) (tagged, error) {

@@ -16,8 +16,8 @@ import (
 
 // Protect guards one change of one VM, which is named as [Session.FindProtection] takes names. See
 // [Session.ProtectAll].
-func (s *Session) Protect(ctx context.Context, vm string, change Change) (*Guard, error) {
-	return s.ProtectAll(ctx, []string{vm}, change)
+func (s *Session) Protect(ctx context.Context, vm string, change Change, opts ...ProtectOption) (*Guard, error) {
+	return s.ProtectAll(ctx, []string{vm}, change, opts...)
 }
 
 // ProtectAll guards one change of several VMs: it inserts one tagged checkpoint into the journal of every VPG that
@@ -29,10 +29,26 @@ func (s *Session) Protect(ctx context.Context, vm string, change Change) (*Guard
 //
 // When ctx ends, the waiting ends; what was queued at the ZVM goes on, and the error names it. Without a deadline a VPG at
 // which others insert all the time is tried for ever.
-func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change) (*Guard, error) {
+func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change, opts ...ProtectOption) (*Guard, error) {
 	p, err := s.plan(ctx, vms, change)
 	if err != nil {
 		return nil, err
+	}
+	var o protectOptions
+	for _, opt := range opts {
+		opt(&o)
+	}
+	if o.quiesce != nil {
+		release, err := s.takeAllTurns(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		if err := o.quiesce.begin(ctx, p.clock, len(p.targets)); err != nil {
+			return nil, err
+		}
+		p.quiesce = o.quiesce
+		defer o.quiesce.end(ctx)
 	}
 	outcomes := make([]outcome, len(p.targets))
 	var g errgroup.Group
@@ -44,6 +60,11 @@ func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change) (
 		})
 	}
 	_ = g.Wait() // outcomes carry the errors, so that one VPG's failure cuts no other short
+	if p.quiesce != nil {
+		p.quiesce.end(ctx)
+		quiesced := p.quiesce.result()
+		p.record.Quiesced = &quiesced
+	}
 	s.confirm(ctx, p, outcomes)
 	pins, err := p.settle(outcomes)
 	if err != nil {
@@ -54,7 +75,42 @@ func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change) (
 	for _, c := range guard.record.Checkpoints {
 		s.progress(Event{Stage: StageProven, VPGName: c.VPGName, Tag: c.Tag, Checkpoint: c.CheckpointID})
 	}
+	if o.drillPath != "" {
+		drilled, err := s.drill(ctx, guard, o.drillPath)
+		if err != nil {
+			drilled.Error = err.Error()
+		}
+		guard.record.Drill = drilled
+		if err != nil && o.drillRequired {
+			return nil, &DrillError{Record: guard.Record(), Err: err}
+		}
+	}
 	return guard, nil
+}
+
+// takeAllTurns waits for the turn at every VPG of a plan, in one order for all callers so that none waits for another in
+// a circle.
+func (s *Session) takeAllTurns(ctx context.Context, p *plan) (release func(), err error) {
+	var held []func()
+	release = func() {
+		for _, done := range held {
+			done()
+		}
+	}
+	ids := make([]zvm.VPGID, len(p.targets))
+	for i, t := range p.targets {
+		ids[i] = t.vpg.VPGID
+	}
+	slices.Sort(ids)
+	for _, id := range ids {
+		done, err := s.turns.take(ctx, id)
+		if err != nil {
+			release()
+			return nil, fmt.Errorf("waiting for the turns of all VPGs: %w", err)
+		}
+		held = append(held, done)
+	}
+	return release, nil
 }
 
 // plan is one change, resolved: what to insert where.
@@ -62,7 +118,8 @@ type plan struct {
 	record  GuardRecord
 	clock   serverClock
 	targets []target
-	known   bool // the change's id was given, so its tags may stand already
+	known   bool     // the change's id was given, so its tags may stand already
+	quiesce *quiesce // nil unless asked for; the turns of all targets are then held already
 }
 
 // target is one VPG to be tagged, with the VMs of the change that are in it.

@@ -114,6 +114,18 @@ func TestLaw1_NoGuardWithoutTheJournal(t *testing.T) {
 				t.Errorf("%s: reproven as %+v", f.name, g.Record())
 			}
 		}
+		hiding := w.guardRecordCopy(record)
+		hiding.Checkpoints, hiding.Action = hiding.Checkpoints[:1], "another"
+		g, err = w.Reprove(t.Context(), hiding)
+		must(t, err)
+		if r := g.Record(); g.Complete() || r.Action != "upgrade nginx" || len(r.Skipped) != 1 {
+			t.Errorf("a record that hides a VPG was reproven as whole: %+v", r)
+		}
+		ghost := w.guardRecordCopy(record)
+		ghost.VMs = append(ghost.VMs, rewind.VM{ID: "ghost.vm-1", Name: "ghost"})
+		if g, err := w.Reprove(t.Context(), ghost); err == nil {
+			t.Errorf("a VM that no checkpoint covers was reproven: %+v", g.Record())
+		}
 		w.local.Resync()
 		w.local.SetStatus(1, 0)
 		if _, err := w.Reprove(t.Context(), record); !errors.Is(err, rewind.ErrCheckpointGone) {
@@ -134,7 +146,7 @@ func TestGuardRecordJSON(t *testing.T) {
 	data, err := json.Marshal(w.guard(t, "web01"))
 	must(t, err)
 	if diff := cmp.Diff(
-		"action agent changeId checkpoints human proof provenAt skipped startedAt vms", strings.Join(keys(t, data), " ")); diff != "" {
+		"action agent changeId checkpoints consistency human proof provenAt recoveries skewSeconds skipped startedAt vms", strings.Join(keys(t, data), " ")); diff != "" {
 		t.Errorf("guard fields (-want +got):\n%s", diff)
 	}
 	var parts struct{ Checkpoints, Skipped, VMs []json.RawMessage }

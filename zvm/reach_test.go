@@ -28,6 +28,7 @@ var reach = []string{
 	"GET /v1/tasks",
 	"GET /v1/tasks/{id}",
 	"GET /v1/vms",
+	"GET /v1/vms/{id}/pointsInTime",
 	"GET /v1/vpgs",
 	"GET /v1/vpgs/{id}",
 	"GET /v1/vpgs/{id}/checkpoints",

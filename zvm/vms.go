@@ -2,6 +2,7 @@ package zvm
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -20,6 +21,14 @@ type VM struct {
 	IPs []string
 	// FLREnabled is what the server says of file-level recovery right now; nil when it says nothing.
 	FLREnabled *bool
+	// Journal is how much of its journal the VM uses in this VPG.
+	Journal JournalUse
+}
+
+// JournalUse is what a VM's journal takes, in MB. Limits are zero when there is none, when the server does not say, or when it gives
+// them in another unit.
+type JournalUse struct {
+	UsedMB, WarnAtMB, HardLimitMB int64
 }
 
 // VMFilter narrows [Client.ListVMs]. Empty fields do not narrow. Names are compared without regard to case.
@@ -44,18 +53,21 @@ func (f VMFilter) match(vm VM) bool {
 }
 
 type wireVM struct {
-	VMIdentifier      string `json:"VmIdentifier"`
-	VMName            string `json:"VmName"`
-	VpgIdentifier     string
-	VpgName           string
-	Link              *link
-	ProtectedSite     *link
-	RecoverySite      *link
-	ProtectedSiteName string
-	RecoverySiteName  string
-	SourceSite        string
-	TargetSite        string
-	EnabledActions    *struct {
+	VMIdentifier            string `json:"VmIdentifier"`
+	VMName                  string `json:"VmName"`
+	VpgIdentifier           string
+	VpgName                 string
+	Link                    *link
+	ProtectedSite           *link
+	RecoverySite            *link
+	ProtectedSiteName       string
+	RecoverySiteName        string
+	SourceSite              string
+	TargetSite              string
+	JournalUsedStorageMB    int64 `json:"JournalUsedStorageMb"`
+	JournalHardLimit        *wireLimit
+	JournalWarningThreshold *wireLimit
+	EnabledActions          *struct {
 		IsFlrEnabled *bool
 	}
 	VMNetworkInformation *struct {
@@ -63,6 +75,21 @@ type wireVM struct {
 			IPAddresses []string `json:"IpAddresses"`
 		}
 	} `json:"VmNetworkInformation"`
+}
+
+// wireLimit is a limit of a journal. Type 1 counts in MB (zvm-wire 2.2).
+type wireLimit struct {
+	LimitType  json.RawMessage
+	LimitValue int64
+}
+
+var limitTypes = []string{"Unlimited", "Megabytes", "Percentage"}
+
+func (l *wireLimit) megabytes() int64 {
+	if l == nil || decodeEnum(l.LimitType, limitTypes).Number != 1 || l.LimitValue < 0 {
+		return 0
+	}
+	return l.LimitValue
 }
 
 func (w wireVM) vm() (VM, error) {
@@ -81,6 +108,9 @@ func (w wireVM) vm() (VM, error) {
 		VPGName:       w.VpgName,
 		ProtectedSite: siteRef(w.ProtectedSite, w.ProtectedSiteName, w.SourceSite),
 		RecoverySite:  siteRef(w.RecoverySite, w.RecoverySiteName, w.TargetSite),
+	}
+	vm.Journal = JournalUse{
+		UsedMB: w.JournalUsedStorageMB, WarnAtMB: w.JournalWarningThreshold.megabytes(), HardLimitMB: w.JournalHardLimit.megabytes(),
 	}
 	if w.EnabledActions != nil {
 		vm.FLREnabled = w.EnabledActions.IsFlrEnabled
