@@ -20,7 +20,10 @@
 // unless its configuration names another site; AddVM puts a VM into one to
 // three of them. The handles steer what the API shows from then on: a VPG
 // falls into bitmap sync, loses a checkpoint, is resynchronised or is busy
-// with somebody else's insert; a VM's Guest is written to.
+// with somebody else's insert; a VM's Guest is written to, and MountDir shows a
+// directory of this computer in it. WithInventory reads all of it from a JSON
+// document instead, and VMs and VPGs give the handles. WithUser and
+// WithServiceClient add accounts with the roles that there are.
 //
 // # Time
 //
@@ -30,7 +33,9 @@
 // insert takes no time. Only scripted delays and hangs are real time.
 //
 // Automatic checkpoints are computed from the clock and never stored. A
-// journal of 30 days costs nothing until it is listed.
+// journal of 30 days costs nothing until it is listed. A tagged checkpoint
+// holds the guests as they were when its task was done: a change that was made
+// after it, in the same instant of a manual clock too, is not in it.
 //
 // # The wire
 //
@@ -47,14 +52,23 @@
 // # Faults
 //
 // On scripts what happens to requests: an answer, a cut before or after the
-// work was done, a hang, a truncated body. ScriptTask scripts how the next
+// work was done, a hang, a body that is truncated or drips. ScriptTask scripts how the next
 // task of a type ends. Both are exact: nothing is random, and a script that did not run
 // fails the test.
 //
 // # Evidence
 //
-// Requests, Count, MaxInFlight and TokenRequests tell what was sent;
-// LiveFLRSessions, LiveTests and Clones what was left open. Every secret that
+// Requests, Count, MaxInFlight and TokenRequests tell what was sent, and
+// WithOnRequest as it happens; VPG.MaxInFlight tells how many inserts ran at
+// one VPG at a time; LiveFLRSessions, LiveTests and Clones what was left open. Every secret that
 // the server knows or hands out begins with "MARKER-", so that a test can
 // search logs and outputs for it.
+//
+// # As a process
+//
+// The command "zerto-rewind sim" runs a Server for any client in any language,
+// with flags for the options that matter there: --inventory, --guest,
+// --profile, --seed, --token-ttl, --insert-time and --keycloak. A program that
+// runs one for long bounds its log by WithRequestLog, and hands out the
+// authority by CAFile.
 package zvmtest
