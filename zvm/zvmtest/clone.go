@@ -48,24 +48,26 @@ func handleCloneStart(s *Server, c *call) reply {
 		return s.unknownID("VPG", c.params["id"])
 	}
 	var body struct {
-		CheckpointID         *string `json:"CheckpointId"`
-		CheckpointIdentifier *string
-		DatastoreIdentifier  *string
-		VMIdentifiers        []string `json:"VmIdentifiers"`
+		CheckpointID        *string `json:"CheckpointId"`
+		DatastoreIdentifier *string
+		VMIdentifiers       []string `json:"VmIdentifiers"`
 	}
 	var keys map[string]json.RawMessage
 	if c.decode(&body) != nil || c.decode(&keys) != nil {
 		return fail(http.StatusBadRequest, "the body is no start of a clone")
 	}
-	for key := range keys {
+	for key, value := range keys {
+		if strings.EqualFold(key, "checkpointIdentifier") && s.cfg.has(CloneTakesCheckpointIdentifier) && body.CheckpointID == nil {
+			if json.Unmarshal(value, &body.CheckpointID) != nil {
+				return fail(http.StatusBadRequest, "the body is no start of a clone")
+			}
+			continue
+		}
 		known := slices.ContainsFunc([]string{"checkpointId", "datastoreIdentifier", "vmIdentifiers"},
 			func(name string) bool { return strings.EqualFold(name, key) })
 		if !known && s.cfg.has(CloneUnknownKeyRefused) {
 			return fail(http.StatusBadRequest, "unknown member "+key)
 		}
-	}
-	if body.CheckpointID == nil && s.cfg.has(CloneTakesCheckpointIdentifier) {
-		body.CheckpointID = body.CheckpointIdentifier
 	}
 	point, refusal := s.chooseCheckpoint(vpg, body.CheckpointID, c.now)
 	if refusal.status != 0 {
