@@ -37,7 +37,7 @@ func (r *reader) walk(node syntax.Node) {
 		case *syntax.Assign:
 			r.assign(n)
 		case *syntax.FuncDecl:
-			r.shared.functions = true
+			r.shared.unbound = true // what it sets is not followed to where it is called
 		case *syntax.TestDecl:
 			r.found.unresolved("a command line is written for another shell")
 		}
@@ -62,7 +62,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 }
 
 // harmlessSettings change how a program that only reads writes, and nothing else.
-var harmlessSettings = set("LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ TERM COLUMNS LINES NO_COLOR")
+var harmlessSettings = set("IFS LANG LC_ALL LC_CTYPE LC_COLLATE LC_MESSAGES LC_NUMERIC LC_TIME TZ TERM COLUMNS LINES NO_COLOR")
 
 func (r *reader) redirect(redirect *syntax.Redirect) {
 	target := r.word(redirect.Word).text
@@ -103,7 +103,7 @@ func (r *reader) writes(file string) {
 }
 
 // aiming lists variables that make a program reach another machine than its command line shows, or run code.
-var aiming = set(`IFS BASH_ENV ENV PROMPT_COMMAND LD_PRELOAD LD_LIBRARY_PATH DOCKER_HOST DOCKER_CONTEXT CONTAINER_HOST RSYNC_RSH
+var aiming = set(`BASH_ENV ENV PROMPT_COMMAND LD_PRELOAD LD_LIBRARY_PATH DOCKER_HOST DOCKER_CONTEXT CONTAINER_HOST RSYNC_RSH
 	RSYNC_CONNECT_PROG GIT_SSH GIT_SSH_COMMAND GIT_PROXY_COMMAND GOVC_VM LIBVIRT_DEFAULT_URI PGHOST PGHOSTADDR MYSQL_HOST SSH_ASKPASS`)
 
 func (r *reader) assign(a *syntax.Assign) {
@@ -113,6 +113,12 @@ func (r *reader) assign(a *syntax.Assign) {
 }
 
 func (r *reader) sets(variable string) {
+	switch variable {
+	case "PATH":
+		r.changes() // programs may be others than their names say
+	case "IFS":
+		r.shared.unbound = true
+	}
 	if aiming[variable] || strings.HasPrefix(variable, "ZVM_") || strings.HasPrefix(variable, "ZERTO_REWIND_") || strings.HasPrefix(variable, "ANSIBLE_") {
 		r.found.unresolved("a variable is set that decides where programs reach")
 	}
@@ -132,6 +138,9 @@ func (r *reader) loop(clause *syntax.ForClause) bool {
 		}
 	}
 	for _, value := range values {
+		if !r.step(1) {
+			break
+		}
 		inner := *r
 		inner.values = map[string]string{words.Name.Value: value.text}
 		for name, outer := range r.values {
@@ -154,7 +163,7 @@ func notInName(r rune) bool {
 // mayRebind reports whether the statements may give the variable another value: they name it in any other way than to
 // expand it, or run code that stands elsewhere.
 func (r *reader) mayRebind(statements []*syntax.Stmt, name string) bool {
-	rebinds := r.shared.functions || setByShell[name] || r.found.Unresolved != "" // IFS may be set
+	rebinds := r.shared.unbound || setByShell[name]
 	expanded := map[*syntax.Lit]bool{}
 	names := func(text string) bool {
 		rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "-v"), name)
@@ -166,7 +175,7 @@ func (r *reader) mayRebind(statements []*syntax.Stmt, name string) bool {
 			case *syntax.ParamExp:
 				expanded[n.Param] = true
 			case *syntax.Lit:
-				rebinds = rebinds || !expanded[n] && (names(n.Value) || runsCode[n.Value])
+				rebinds = rebinds || !expanded[n] && (names(n.Value) || runsCode[n.Value] || n.Value == "IFS")
 			case *syntax.SglQuoted:
 				rebinds = rebinds || names(n.Value)
 			case *syntax.FuncDecl:

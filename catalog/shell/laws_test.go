@@ -1,6 +1,7 @@
 package shell_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -75,7 +76,9 @@ func FuzzRead(f *testing.F) {
 
 // complete reports whether a shell would take the line as it is, with nothing open that swallows what follows.
 func complete(line string) bool {
-	odd := func(r rune) bool { return r == '\ufdd0' || r == '\ufffd' || unicode.IsControl(r) && !unicode.IsSpace(r) || r == '\u0085' }
+	odd := func(r rune) bool {
+		return r == '\ufdd0' || r == '\ufffd' || unicode.IsControl(r) && !unicode.IsSpace(r) || r == '\u0085'
+	}
 	return !strings.ContainsFunc(line, odd) && parses(line) && parses(line+"\n\n:")
 }
 
@@ -140,7 +143,14 @@ func TestAgentsOwnMachineCanBeOneToGuard(t *testing.T) {
 
 func TestLongLinesAreGivenUp(t *testing.T) {
 	t.Parallel()
-	for _, line := range []string{strings.Repeat("a", 65<<10), strings.Repeat("ls;", 5000), "bash -c " + strings.Repeat("'bash -c ", 10), strings.Repeat("eval ", 100) + "x", strings.Repeat("sudo ", 5000) + "ls"} {
+	var loops strings.Builder
+	for i := range 15 {
+		fmt.Fprintf(&loops, "for v%d in 1 2 3 4 5 6 7 8 9; do ", i)
+	}
+	for _, line := range []string{
+		strings.Repeat("a", 65<<10), strings.Repeat("ls;", 5000), "bash -c " + strings.Repeat("'bash -c ", 10), strings.Repeat("eval ", 100) + "x", strings.Repeat("sudo ", 5000) + "ls",
+		loops.String() + "ls" + strings.Repeat("; done", 15), strings.Repeat("watch ", 100) + "ls", strings.Repeat("x sh ", 5000) + "ls",
+	} {
 		if r := shell.Read(line, shell.Bash); r.Unresolved == "" {
 			t.Errorf("a line of %d bytes is read as %q, want it given up", len(line), short(r))
 		}

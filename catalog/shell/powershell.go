@@ -1,6 +1,10 @@
 package shell
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 func (r *reader) powerShell(text string) {
 	p := psParser{text: []rune(text)}
@@ -30,8 +34,7 @@ func (r *reader) psInner(words []psWord) {
 }
 
 func (r *reader) psCommand(c psCommand) {
-	if r.shared.left--; r.shared.left < 0 {
-		r.found.unresolved("a command line has more commands than are read")
+	if !r.step(1) {
 		return
 	}
 	first := c.words[0]
@@ -188,9 +191,11 @@ func (r *reader) psCall(c psCommand) {
 	case "invoke-command":
 		r.psInvoke(args)
 		return
-	case "enter-pssession", "new-pssession", "connect-pssession":
+	case "enter-pssession", "new-pssession", "connect-pssession", "new-cimsession", "restart-computer", "stop-computer":
 		r.psInner(rest)
-		r.psMachines(args, true, (*reader).changes)
+		if !r.psMachines(args, true, (*reader).changes) {
+			r.changes()
+		}
 		return
 	case "invoke-expression":
 		r.psInner(rest)
@@ -210,6 +215,9 @@ func (r *reader) psCall(c psCommand) {
 		r.psStart(args)
 	case "invoke-webrequest", "invoke-restmethod":
 		r.psRequest(args)
+	case "curl", "wget":
+		r.psRequest(args) // an old PowerShell has its own programs of these names
+		r.psOther(name, c, args)
 	default:
 		r.psOther(name, c, args)
 	}
@@ -222,9 +230,9 @@ func (r *reader) psInvoke(args psArguments) {
 		for _, block := range args.blocks {
 			there.psCommands(block.inner)
 		}
-		if block, given := args.get("scriptblock"); given {
+		if block, given := args.get("scriptblock"); given && block.text != "" {
 			there.psCommands(block.inner)
-			there.changes()
+			there.changes() // it runs a block that stands elsewhere
 		}
 		if fromFile || len(args.blocks) == 0 {
 			there.changes()
@@ -238,7 +246,7 @@ func (r *reader) psInvoke(args psArguments) {
 
 // psMachines acts on the machines that a cmdlet names, and reports whether it names any, or may.
 func (r *reader) psMachines(args psArguments, positional bool, act func(there *reader)) bool {
-	if _, given := args.get("session", "cimsession", "connectionuri", "vmid", "containerid", "sshconnection"); given {
+	if _, given := args.get("session", "cimsession", "tosession", "fromsession", "connectionuri", "vmid", "containerid", "sshconnection"); given {
 		act(r)
 		r.found.unresolved(noMachine)
 		return true
@@ -330,7 +338,7 @@ func (r *reader) psOther(name string, c psCommand, args psArguments) {
 	default:
 		act(r)
 		if !reading {
-			r.networkPath(args.operands)
+			r.psReach(args)
 		}
 	}
 }
@@ -365,12 +373,16 @@ func (r *reader) psVM(args psArguments) {
 	}
 }
 
-// networkPath looks for a file on another machine of Windows.
-func (r *reader) networkPath(words []psWord) {
-	for _, w := range words {
+// psReach looks for a file on another machine of Windows, and for a program that is to be started.
+func (r *reader) psReach(args psArguments) {
+	for _, w := range slices.AppendSeq(slices.Clone(args.operands), maps.Values(args.named)) {
 		if isNetworkPath(w.text) {
 			r.found.unresolved("a command may write to a network path")
 		}
+	}
+	program, _ := args.get("execute")
+	if name, ok := programName(program.word); ok && (reaches(name) || shells[name]) {
+		r.found.unresolved("a program is given the name of another one that reaches other machines")
 	}
 }
 
@@ -393,8 +405,10 @@ func (r *reader) powerShellProgram(c command) {
 				return
 			}
 		case option == "c" || len(option) > 2 && strings.HasPrefix("command", option):
-			r.code(join(args[i+1:]), PowerShell)
-			return
+			if code := join(args[i+1:]); code != "-" {
+				r.code(code, PowerShell)
+				return
+			}
 		case strings.HasPrefix(option, "e") && option != "executionpolicy" && !strings.HasPrefix("executionpolicy", option) || option == "ec" || option == "e":
 			r.unknownCode("a shell runs code in a form that is not read here")
 			return

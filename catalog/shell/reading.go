@@ -75,13 +75,19 @@ func (r Reader) read(line string, dialect Dialect) (reading Reading) {
 			reading.unresolved("the command line could not be read")
 		}
 	}()
+	// What can be read of a line that is given up counts, or a line would become laxer by what is put behind it.
 	if len(line) > maxLine {
 		reading.unresolved("the command line is too long to be read")
-		return reading
+		line = line[:maxLine]
 	}
 	if strings.ContainsFunc(line, strange) {
 		reading.unresolved("the command line holds a character that no command line needs")
-		return reading
+		line = strings.Map(func(r rune) rune {
+			if strange(r) {
+				return hole
+			}
+			return r
+		}, line)
 	}
 	newReader(&reading, r.LocalVM).code(line, dialect)
 	return reading

@@ -68,7 +68,6 @@ var reads = map[string]readRule{
 	"unset":       {},
 	"read":        {},
 	"netplan":     {verbs: "get status"},
-	"nginx":       {only: []string{"-v", "-V"}, bare: true},
 	"lvs":         {}, "vgs": {}, "pvs": {}, "xfs_info": {}, "swapon": {only: []string{"-s", "--show"}, bare: true},
 }
 

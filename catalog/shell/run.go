@@ -17,10 +17,11 @@ func (c command) with(words ...word) command {
 	return c
 }
 
-// A line that needs more than these is given up.
+// A line that needs more than these is given up. Each command, each turn of a loop and each chunk of code is a step.
 const (
-	maxDepth    = 24
-	maxCommands = 4096
+	maxDepth  = 24
+	maxSteps  = 4096
+	codeChunk = 64 // bytes
 )
 
 // reader follows command lines from one machine to the next. Copies read for another place, with other variables or
@@ -39,12 +40,12 @@ type reader struct {
 
 // shared is what all copies of a reader know.
 type shared struct {
-	left      int  // commands until the line is given up
-	functions bool // some were defined, whose effects are not followed to where they are called
+	left    int  // steps until the line is given up
+	unbound bool // variables of loops may have other values than the words of their loops
 }
 
 func newReader(found *Reading, localVM string) *reader {
-	return &reader{found: found, localVM: localVM, place: localVM, shared: &shared{left: maxCommands}}
+	return &reader{found: found, localVM: localVM, place: localVM, shared: &shared{left: maxSteps}}
 }
 
 // at returns a reader for commands that run on another machine.
@@ -85,6 +86,9 @@ func (r *reader) code(text string, dialect Dialect) {
 		r.found.unresolved("command lines are nested too deep to be read")
 		return
 	}
+	if !r.step(len(text) / codeChunk) {
+		return
+	}
 	if strings.ContainsRune(text, hole) {
 		r.unknownCode("a shell runs code that is put together from parts not known here")
 	}
@@ -95,10 +99,18 @@ func (r *reader) code(text string, dialect Dialect) {
 	inner.bash(text)
 }
 
+// step reports whether a line may be read on.
+func (r *reader) step(n int) bool {
+	if r.shared.left -= n; r.shared.left < 0 {
+		r.found.unresolved("a command line takes more steps than are read")
+		return false
+	}
+	return true
+}
+
 // run reads one command.
 func (r *reader) run(c command) {
-	if r.shared.left--; r.shared.left < 0 || len(c.words) == 0 {
-		r.found.unresolved("a command line has more commands than are read")
+	if !r.step(1) || len(c.words) == 0 {
 		return
 	}
 	name, ok := programName(c.words[0])
@@ -133,6 +145,9 @@ func (r *reader) startsOther(name string, c command) {
 	}
 	args := c.args()
 	for i, w := range args {
+		if shells[w.text] && i+1 < len(args) {
+			r.run(c.with(args[i:]...))
+		}
 		if isNetworkPath(w.text) {
 			r.found.unresolved("a command may write to a network path")
 		}
@@ -141,22 +156,31 @@ func (r *reader) startsOther(name string, c command) {
 			return
 		}
 	}
-	if inlineCode[name] && mentionsReach(join(args), r.stdin) {
+	if inlineCode[name] && mentionsReach(r.inline(args)) || patterns[name] && strings.ContainsAny(join(args), "(|") && mentionsReach(r.inline(args)) {
 		r.found.unresolved("code in another language mentions a program or library that reaches other machines")
 	}
 }
 
 // namesPackages take the names of programs as those of packages, services or pages.
 var namesPackages = set(`apt apt-get aptitude yum dnf zypper apk pacman brew port snap pip pip3 npm choco winget scoop systemctl service
-	man info tldr git`)
+	man info tldr rg ag ack sed`)
 
-// inlineCode take code in their own language, as an argument or on stdin.
-var inlineCode = set("python python2 python3 perl ruby node deno bun php lua tclsh expect osascript awk gawk mawk nawk")
+// inlineCode take code in a language of their own, as an argument or on stdin.
+var inlineCode = set(`python python2 python3 perl ruby node deno bun php lua tclsh expect osascript make
+	crontab`)
 
-func mentionsReach(code string, stdin *string) bool {
-	if stdin != nil {
-		code += " " + *stdin
+// patterns take code that mostly holds patterns, and starts programs only with a bracket or a bar.
+var patterns = set("awk gawk mawk nawk")
+
+// inline returns all of a program's code that the line shows.
+func (r *reader) inline(args []word) string {
+	if r.stdin == nil {
+		return join(args)
 	}
+	return join(args) + " " + *r.stdin
+}
+
+func mentionsReach(code string) bool {
 	mentioned := strings.FieldsFunc(strings.ToLower(code), func(r rune) bool {
 		return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '-')
 	})

@@ -11,9 +11,10 @@ func special(name string) func(*reader, command) {
 	if read := remote(name); read != nil {
 		return read
 	}
-	switch name {
-	case "bash", "sh", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash":
+	if shells[name] {
 		return (*reader).shellProgram
+	}
+	switch name {
 	case "pwsh", "powershell":
 		return (*reader).powerShellProgram
 	case "cmd":
@@ -26,11 +27,15 @@ func special(name string) func(*reader, command) {
 		return (*reader).trap
 	case "alias":
 		return (*reader).alias
+	case "git":
+		return (*reader).git
+	case "at", "batch":
+		return (*reader).later
 	case "find":
 		return (*reader).find
 	case "systemctl", "hostnamectl", "timedatectl", "loginctl", "localectl":
 		return (*reader).manager
-	case "tmux", "screen", "script", "su", "runuser", "expect", "at", "batch", "flock", "concurrently":
+	case "tmux", "screen", "script", "su", "runuser", "expect", "flock", "concurrently":
 		return (*reader).terminal
 	}
 	return nil
@@ -132,7 +137,7 @@ func (r *reader) cmd(c command) {
 
 // cmdLine reads a line of the Windows command processor, whose simple commands are those of other shells.
 func (r *reader) cmdLine(text string) {
-	if strings.ContainsAny(text, "^%!") {
+	if strings.ContainsAny(text, "^%!") || strings.Contains(text, `\\`) {
 		r.unknownCode("a line for the Windows command processor cannot be read")
 	}
 	r.code(strings.ReplaceAll(text, `\`, "/"), Bash)

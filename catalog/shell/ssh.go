@@ -38,9 +38,9 @@ func (r *reader) ssh(c command) {
 // remoteShell reads what a login shell gets: its arguments joined, or its stdin.
 func (r *reader) remoteShell(words []word, noShell bool) {
 	switch {
-	case len(words) > 0 && !noShell:
+	case strings.TrimSpace(join(words)) != "" && !noShell:
 		r.code(join(words), Bash)
-	case len(words) == 0 && !noShell && r.stdin != nil:
+	case strings.TrimSpace(join(words)) == "" && !noShell && r.stdin != nil:
 		text := *r.stdin
 		r.stdin = nil
 		r.code(text, Bash)

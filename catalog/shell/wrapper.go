@@ -131,6 +131,8 @@ func withUnknownArguments(options []option, words []word) []word {
 	return append(filled, anyWords)
 }
 
+var shells = set("bash sh dash zsh ksh mksh ash fish rbash")
+
 var shellOptions = grammar{short: "oO", long: "--rcfile --init-file"}
 
 // shellProgram reads bash, sh and the like as programs.
@@ -182,6 +184,30 @@ func (r *reader) eval(c command) {
 	if len(c.args()) > 0 {
 		r.code(join(c.args()), Bash)
 	}
+}
+
+// later reads programs that run what stands on their stdin, or in a file, at another time.
+func (r *reader) later(c command) {
+	options, _, ok := grammar{short: "fqt"}.all(c.args())
+	if ok && has(options, "-f", "-l", "-r", "-d", "-c") {
+		r.changes()
+		return
+	}
+	r.shellOnStdin()
+}
+
+// git runs what its settings name.
+func (r *reader) git(c command) {
+	options, _, ok := grammar{"cC", "--git-dir --work-tree --namespace --exec-path --config-env"}.leading(c.args())
+	if !ok {
+		options = nil
+	}
+	for _, o := range options {
+		if _, value, _ := strings.Cut(o.value.text, "="); o.name == "-c" && strings.ContainsAny(value, " !") {
+			r.code(strings.TrimPrefix(value, "!"), Bash)
+		}
+	}
+	r.ordinary("git", c)
 }
 
 // trap runs its first argument later; alias gives its second half a name, under which any words may follow.
