@@ -36,6 +36,10 @@ func (r *reader) walk(node syntax.Node) {
 			return !r.loop(n)
 		case *syntax.Assign:
 			r.assign(n)
+		case *syntax.ParamExp:
+			if n.Exp != nil && n.Exp.Op == syntax.OtherParamOps && n.Exp.Word.Lit() != "Q" {
+				r.found.unresolved("the value of a variable is expanded as code")
+			}
 		case *syntax.FuncDecl:
 			r.shared.unbound = true // what it sets is not followed to where it is called
 		case *syntax.TestDecl:

@@ -1,6 +1,9 @@
 package shell
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // option is one option of a program, as "-l" or "--limit", and its value if it takes one.
 type option struct {
@@ -114,4 +117,9 @@ func valueOf(options []option, names ...string) (word, bool) {
 		}
 	}
 	return value, found
+}
+
+// without returns the options but those of these names, which mean something else to the program.
+func without(options []option, names ...string) []option {
+	return slices.DeleteFunc(slices.Clone(options), func(o option) bool { return slices.Contains(names, o.name) })
 }

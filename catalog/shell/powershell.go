@@ -41,6 +41,9 @@ func (r *reader) psCommand(c psCommand) {
 	switch lower := strings.ToLower(first.text); {
 	case len(c.words) > 1 && strings.HasSuffix(c.words[1].text, "=") && strings.HasPrefix(first.text, string(hole)) && !c.called:
 		r.psInner(c.words[:1])
+		if name, ok := strings.CutPrefix(strings.ToUpper(first.variable), "ENV:"); ok {
+			r.sets(name)
+		}
 		r.psAssigned(c.words[2:])
 	case first.block || psKeywords[lower] && !c.called:
 		r.psStatement(c.words)
@@ -378,6 +381,9 @@ func (r *reader) psReach(args psArguments) {
 	for _, w := range slices.AppendSeq(slices.Clone(args.operands), maps.Values(args.named)) {
 		if isNetworkPath(w.text) {
 			r.found.unresolved("a command may write to a network path")
+		}
+		if w.splits {
+			r.found.unresolved(noMachine)
 		}
 	}
 	program, _ := args.get("execute")

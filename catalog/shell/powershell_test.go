@@ -109,11 +109,42 @@ func TestPowerShell(t *testing.T) {
 		{"curl -Method Post https://pve/x", "?"},
 		{"Register-ScheduledTask -Action (New-ScheduledTaskAction -Execute ssh -Argument 'web01 reboot')", "here! ?"},
 		{"powershell -Command -", "here! ?"},
+		{"ssh @h reboot", "?"},
+		{"icm @p { rm x }", "here! ?"},
+		{"Restart-Service @p", "here! ?"},
+		{"$env:DOCKER_HOST = 'ssh://web01'; docker rm x", "here! ?"},
+		{"${env:ZVM_URL} = 'x'", "?"},
+		{"$env:FOO = 'x'", "-"},
 		{"Copy-Item x \\\\web01\\c$\\x", "here! ?"},
 		{"'unfinished", "?"},
 		{"{ ssh web01 reboot", "web01! ?"},
 		{"ssh web01 reboot; )", "web01! ?"},
 		{"start-process $x", "here! ?"},
 		{"Stop-VM $x", "?"},
+	})
+}
+
+// FuzzPowerShell checks that a command with a machine is seen whatever stands in front of it.
+func FuzzPowerShell(f *testing.F) {
+	for _, seed := range seeds {
+		f.Add(seed)
+	}
+	for _, seed := range []string{"'a' + \"b $(c) `\" d\"", "@\"\n$x $(y)\n\"@ | z", "& { a } ; . b", "a -b:c, d @e > $null 2>&1", "<# a #> b # c", "function f { a } b", "$x = { a }", "[a]::b(c)"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		alone := shell.Read(line, shell.PowerShell)
+		if alone.Unresolved != "" {
+			return // a quote may be open, and what follows stand in it
+		}
+		// The empty line ends one that a backtick would continue.
+		whole := line + "\n\nssh web01 rm -rf /"
+		r := shell.Read(whole, shell.PowerShell)
+		if r.Unresolved == "" && laxer(r, shell.Reading{Machines: []shell.Machine{{Name: "web01", Changed: true}}}) != "" {
+			t.Errorf("%q is read as %q, want web01 or something unresolved", whole, short(r))
+		}
+		if what := laxer(r, alone); what != "" && r.Unresolved == "" {
+			t.Errorf("%q lacks %s of its first command", whole, what)
+		}
 	})
 }

@@ -20,6 +20,8 @@ type psWord struct {
 	inner  []psCommand
 	block  bool // a block in braces, which runs when and where its command says
 	quoted bool // begins with a quote
+	// variable is the name of the variable that it begins with.
+	variable string
 }
 
 // psParser splits a line of PowerShell. It knows words, quotes, blocks and separators, not the grammar: what it cannot
@@ -189,7 +191,13 @@ func (p *psParser) word() psWord {
 		case c == '(' || (c == '$' || c == '@') && (p.peek(1) == '(' || c == '@' && p.peek(1) == '{'):
 			p.nestedPart(&w, &b)
 		case c == '$':
+			if name := p.variable(); b.Len() == 0 {
+				w.variable = name
+			}
+			b.WriteRune(hole)
+		case c == '@' && b.Len() == 0:
 			p.variable()
+			w.splits = true // the members of a list or table become arguments
 			b.WriteRune(hole)
 		default:
 			b.WriteRune(c)
@@ -228,18 +236,21 @@ func (p *psParser) nestedPart(w *psWord, b *strings.Builder) {
 	b.WriteRune(hole)
 }
 
-func (p *psParser) variable() {
+// variable reads the name behind a sign that makes it one.
+func (p *psParser) variable() string {
 	p.at++
 	if p.peek(0) == '{' {
-		p.skipTo("}")
-		return
+		p.at++
+		return p.skipTo("}")
 	}
+	start := p.at
 	if strings.ContainsRune("$?^_", p.peek(0)) && p.peek(0) != 0 {
 		p.at++
 	}
 	for r := p.peek(0); unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == ':' && p.peek(1) != ':'; r = p.peek(0) {
 		p.at++
 	}
+	return string(p.text[start:p.at])
 }
 
 func (p *psParser) quotedPart(w *psWord, b *strings.Builder) {

@@ -64,7 +64,7 @@ func TestEverySpellingOfOneCommand(t *testing.T) {
 		"ssh web01 \"ls $x\"", "ssh web01 'uptime; $x'", "ssh web01 'sort -o /etc/passwd x'", "ssh web01 'find / -delete'", "ssh web01 'date -s now'",
 		"ssh web01 'LD_AUDIT=x ls'", "ssh web01 /tmp/ls", "ssh web01 ./ls", "ssh web01 'uniq a b'", "ssh web01 'awk 1 x'", "ssh web01 'systemctl restart x'", "ssh web01 unknown-program",
 		"ssh web01 'cat x | sh'", "ssh web01 'sort --outp=x y'", "ssh web01 'dmesg -C'", "ssh web01 'hostname new'", "ssh web01 'ip link set eth0 down'", "ssh web01 'crontab x'", "ssh -N web01",
-		"ssh web01 'sysctl a=b'", "ssh web01 'find . -exec rm {} +'", "ssh -s web01 sftp", "ssh web01 ''", "ssh web01 nginx", "ssh web01 'export PATH=/tmp; ls'", "ssh web01 'echo $(reboot)'", "ssh web01 'cat <(reboot)'", "ssh web01 'journalctl --vacuum-time=1d'",
+		"ssh web01 'sysctl a=b'", "ssh web01 'find . -exec rm {} +'", "ssh -s web01 sftp", "ssh web01 ''", "ssh web01 nginx", "ssh web01 'lastlog -C -u x'", "ssh web01 'pidstat -e rm x'", "ssh web01 'arch rm x'", "ssh web01 'export PATH=/tmp; ls'", "ssh web01 'echo $(reboot)'", "ssh web01 'cat <(reboot)'", "ssh web01 'journalctl --vacuum-time=1d'",
 		"for h in web01; do ssh $h reboot; done", `for h in web01; do ssh "root@${h}" reboot; done`, "for h in WEB01 web01; do ssh web01 reboot; done",
 		"systemctl -H web01 reboot", "systemctl --host=root@web01 restart nginx", "ssh web01 'docker rm -f x'", "winrs -r:web01 shutdown /r", "winrs -r:http://web01:5985 reboot",
 		`pwsh -Command "Invoke-Command -ComputerName web01 { Restart-Service x }"`, `powershell.exe -NoProfile -c "ssh web01 reboot"`, `cmd.exe /c "ssh web01 reboot"`,
@@ -137,7 +137,7 @@ func TestHarmlessMentions(t *testing.T) {
 		{"cd x && ls | head", "-"},
 		{"ping -c1 web01", "-"},
 		{`find . -name '*.go' -exec grep -l ssh {} +`, "-"},
-		{"x=ssh; echo $x", "-"},
+		{"x=ssh; echo $x ${x@Q}", "-"},
 		{"docker ps", "-"},
 		{"docker run --rm alpine ls", "here!"},
 		{"kubectl get pods -n x", "-"},
@@ -208,7 +208,7 @@ func TestMachinesThatCannotBeTold(t *testing.T) {
 		"python3 -c 'import paramiko'", "python3 <<E\nimport subprocess; subprocess.run(['ssh','web01'])\nE", "awk '{system(\"ssh \" $1)}' x", "perl -e 'system(\"ssh web01\")'", "GIT_SSH_COMMAND=x git fetch",
 		"zerto-rewind sweep", "zerto-rewind protect web01 --zvm-url https://x", "ZVM_URL=https://x zerto-rewind protect web01", "export ZVM_PASSWORD=MARKER-x", "pssh -h hosts reboot",
 		"parallel -S web01 reboot", "pwsh -EncodedCommand x", "pwsh -c $x", "sudo $x", "env $x", "parallel ssh web01 ::: reboot", `cmd /c "ssh ^web01 reboot"`, "net use \\\\\\\\web01", "select h in web01; do ssh $h; done",
-		"ssh web01\u00a0 reboot", "sh", "sudo -s", "systemctl -H $H restart x", "vagrant ssh web01", strings.Repeat("(", 200) + "ls" + strings.Repeat(")", 200) + " $(", "ls \x00", "ls \ufdd0", "ls \u0080\nssh web01 reboot", "ls \u0081\nssh web01 reboot", "ls \xff",
+		"ssh web01\u00a0 reboot", "sh", "sudo -s", "systemctl -H $H restart x", "vagrant ssh web01", strings.Repeat("(", 200) + "ls" + strings.Repeat(")", 200) + " $(", "x=y; echo ${x@P}", "ssh -P web01 reboot", "ls \x00", "ls \ufdd0", "ls \u0080\nssh web01 reboot", "ls \u0081\nssh web01 reboot", "ls \xff",
 	} {
 		if got := shell.Read(line, shell.Bash); got.Unresolved == "" {
 			t.Errorf("%s\nis read as %q, want something unresolved", line, short(got))
@@ -228,6 +228,7 @@ func TestSeveralMachines(t *testing.T) {
 		{"ssh web01 uptime; ssh WEB01 reboot", "web01!"},
 		{"ssh web01 reboot > log", "web01! here!"},
 		{"scp x web01:/etc/x", "web01!"},
+		{"scp -O x web01:y", "web01!"},
 		{"scp web01:/etc/x .", "web01 here!"},
 		{"scp -r -P 22 root@web01:/x db01:/y", "web01 db01!"},
 		{"scp x scp://root@web01:22/etc", "web01!"},

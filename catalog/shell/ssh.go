@@ -28,6 +28,9 @@ func (r *reader) ssh(c command) {
 		r.found.unresolved(strangeOptions)
 	}
 	r.checkSSHOptions(options)
+	if has(options, "-P") {
+		r.found.unresolved(strangeOptions) // it takes a value in some versions only
+	}
 	if !isName {
 		r.found.unresolved(noMachine)
 		return
@@ -84,7 +87,7 @@ func (r *reader) copies(c command, g grammar, rsync bool) {
 	if rsync {
 		r.checkRsyncOptions(options)
 	} else {
-		r.checkSSHOptions(options)
+		r.checkSSHOptions(without(options, "-O", "-R", "-D"))
 	}
 	if !ok {
 		r.found.unresolved(noMachine)
@@ -172,7 +175,7 @@ func remoteEnd(text string) (host string, ok bool) {
 // sftp can read and write whatever its session is told to.
 func (r *reader) sftp(c command) {
 	options, rest, ok := sftpOptions.leading(c.args())
-	r.checkSSHOptions(options)
+	r.checkSSHOptions(without(options, "-R"))
 	if !ok || len(rest) == 0 {
 		r.found.unresolved(noMachine)
 		return
