@@ -33,16 +33,17 @@ func (s *Session) Clone(ctx context.Context, g *Guard, opts ...PlaceOption) (*Cl
 	if err != nil {
 		return nil, err
 	}
-	start, err := s.beforeStarting(ctx, from.VPGID, zvm.TypeClone)
+	start, err := s.beforeStarting(ctx, from.TaggedCheckpoint, zvm.TypeClone)
 	if err != nil {
 		return nil, fmt.Errorf("cloning %s: %w", from.VPGName, err)
 	}
 	id, err := s.zvm.StartClone(ctx, from.VPGID, from.CheckpointID, from.ids())
 	if id, err = start.settle(ctx, id, err); err != nil {
-		return nil, fmt.Errorf("cloning %s: %w", from.VPGName, err)
+		err = start.mayBeOpen(err, "clone of VPG", from.VPGName, command("clone abort", g.record.ChangeID))
+		return nil, fmt.Errorf("cloning %s: %w", shown(from.VPGName), err)
 	}
-	if err := start.wait(ctx, id, from.VPGName); err != nil {
-		err = fmt.Errorf("cloning %s: %w", from.VPGName, err)
+	if err := s.waitTask(ctx, id, from.VPGName); err != nil {
+		err = fmt.Errorf("cloning %s: %w", shown(from.VPGName), err)
 		var unfinished *task.WaitError
 		if errors.As(err, &unfinished) {
 			err = errors.Join(err, s.abortClone(ctx, g.record.ChangeID, from, id))
@@ -83,6 +84,6 @@ func (s *Session) abortClone(ctx context.Context, changeID string, from covered,
 		}
 	}
 	return &LeftOpenError{
-		What: "clone of VPG", ID: from.VPGName, Command: "zerto-rewind clone abort --change " + changeID, Err: err,
+		What: "clone of VPG", ID: from.VPGName, Command: command("clone abort", changeID), Err: err,
 	}
 }

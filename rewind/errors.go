@@ -3,7 +3,9 @@ package rewind
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -46,13 +48,24 @@ func (e *AmbiguousVMError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%q means %d VMs; name one by its id:", e.Wanted, len(e.Candidates))
 	for _, c := range e.Candidates {
-		fmt.Fprintf(&b, " %s (%s", c.VM.ID, c.VM.Name)
+		fmt.Fprintf(&b, " %s (%s", c.VM.ID, shown(c.VM.Name))
 		for _, v := range c.VPGs {
-			fmt.Fprintf(&b, ", VPG %s at %s", v.VPGName, v.ProtectedSite)
+			fmt.Fprintf(&b, ", VPG %s at %s", shown(v.VPGName), shown(v.ProtectedSite))
 		}
 		b.WriteString(");")
 	}
 	return strings.TrimSuffix(b.String(), ";")
+}
+
+// AmbiguousVPGError says that a change stands in several VPGs from which its VMs could be started or cloned, none of them
+// the obvious one. Name one with [InVPG], or a VM with [FromVM].
+type AmbiguousVPGError struct {
+	ChangeID string
+	VPGs     []string
+}
+
+func (e *AmbiguousVPGError) Error() string {
+	return fmt.Sprintf("change %s stands in several VPGs; name one of %s", shown(e.ChangeID), shown(strings.Join(e.VPGs, ", ")))
 }
 
 // NotProtectedError says that no VPG protects the VM now, and why each one does not. Nothing was inserted.
@@ -64,9 +77,9 @@ type NotProtectedError struct {
 func (e *NotProtectedError) Error() string {
 	reasons := make([]string, len(e.VPGs))
 	for i, v := range e.VPGs {
-		reasons[i] = v.VPGName + ": " + v.Reason
+		reasons[i] = shown(v.VPGName + ": " + v.Reason)
 	}
-	return fmt.Sprintf("%s is not protected now; nothing was tagged (%s)", e.VM.Name, strings.Join(reasons, "; "))
+	return fmt.Sprintf("%s is not protected now; nothing was tagged (%s)", shown(e.VM.Name), strings.Join(reasons, "; "))
 }
 
 // PartialGuardError says that a change is not guarded, and how far its guarding came. Tagged checkpoints cannot be
@@ -90,16 +103,16 @@ type VPGFailure struct {
 
 func (e *PartialGuardError) Error() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "change %s is not guarded:", e.ChangeID)
+	fmt.Fprintf(&b, "change %s is not guarded:", shown(e.ChangeID))
 	for _, f := range e.Failed {
-		fmt.Fprintf(&b, " VPG %s: %v", f.VPGName, f.Err)
+		fmt.Fprintf(&b, " VPG %s: %v", shown(f.VPGName), f.Err)
 		if f.Tag != "" {
 			fmt.Fprintf(&b, " (the checkpoint %q may come to stand there)", f.Tag)
 		}
 		b.WriteString(";")
 	}
 	for _, t := range e.Tagged {
-		fmt.Fprintf(&b, " VPG %s was tagged (checkpoint %s), which cannot be undone;", t.VPGName, t.CheckpointID)
+		fmt.Fprintf(&b, " VPG %s was tagged (checkpoint %s), which cannot be undone;", shown(t.VPGName), t.CheckpointID)
 	}
 	return strings.TrimSuffix(b.String(), ";")
 }
@@ -123,9 +136,9 @@ type StateError struct {
 
 func (e *StateError) Error() string {
 	if e.Late {
-		return fmt.Sprintf("%s stopped protecting while it was being tagged, its checkpoints may be lost: %s", e.VPGName, e.Reason)
+		return fmt.Sprintf("%s stopped protecting while it was being tagged, its checkpoints may be lost: %s", shown(e.VPGName), shown(e.Reason))
 	}
-	return fmt.Sprintf("%s does not protect: %s", e.VPGName, e.Reason)
+	return fmt.Sprintf("%s does not protect: %s", shown(e.VPGName), shown(e.Reason))
 }
 
 // CheckpointNotListedError says that an insert's task completed but its tag was not seen in the journal. It is never
@@ -138,7 +151,7 @@ type CheckpointNotListedError struct {
 }
 
 func (e *CheckpointNotListedError) Error() string {
-	return fmt.Sprintf("task %s completed but %s does not list %q: %v", e.TaskID, e.VPGName, e.Tag, e.Err)
+	return fmt.Sprintf("task %s completed but %s does not list %q: %v", e.TaskID, shown(e.VPGName), e.Tag, e.Err)
 }
 
 // Unwrap returns why the looking ended.
@@ -152,7 +165,7 @@ type NotLocalError struct {
 
 func (e *NotLocalError) Error() string {
 	return fmt.Sprintf("change %s: %v; file-level recovery runs at the recovery site (%s): ask that site's ZVM, or use a clone or a failover test",
-		e.ChangeID, ErrNotLocal, strings.Join(e.RecoverySites, ", "))
+		shown(e.ChangeID), ErrNotLocal, shown(strings.Join(e.RecoverySites, ", ")))
 }
 
 // Is matches [ErrNotLocal].
@@ -168,7 +181,7 @@ func (e *PathNotFoundError) Error() string {
 	if len(e.Roots) == 0 {
 		return fmt.Sprintf("%q: the mounted checkpoint shows no readable partition", e.Path)
 	}
-	return fmt.Sprintf("%q is on none of the partitions %s", e.Path, strings.Join(e.Roots, ", "))
+	return fmt.Sprintf("%q is on none of the partitions %s", e.Path, shown(strings.Join(e.Roots, ", ")))
 }
 
 // AmbiguousPathError says that a guest path fits several places.
@@ -178,7 +191,7 @@ type AmbiguousPathError struct {
 }
 
 func (e *AmbiguousPathError) Error() string {
-	return fmt.Sprintf("%q may be any of %s; name the partition", e.Path, strings.Join(e.Hits, ", "))
+	return fmt.Sprintf("%q may be any of %s; name the partition", e.Path, shown(strings.Join(e.Hits, ", ")))
 }
 
 // NotDownloadableError says that the server will not hand out an item, in its own words. Nothing was downloaded.
@@ -189,23 +202,45 @@ type NotDownloadableError struct {
 
 func (e *NotDownloadableError) Error() string {
 	if e.Reason == "" {
-		return fmt.Sprintf("%s cannot be downloaded; the server gives no reason", e.Path)
+		return fmt.Sprintf("%s cannot be downloaded; the server gives no reason", shown(e.Path))
 	}
-	return fmt.Sprintf("%s cannot be downloaded: %s", e.Path, e.Reason)
+	return fmt.Sprintf("%s cannot be downloaded: %s", shown(e.Path), shown(e.Reason))
 }
 
 // LeftOpenError says that something could not be closed, and how to close it. What was asked for may have been done all
 // the same: see the result beside it.
 type LeftOpenError struct {
-	What    string // "FLR session"
-	ID      string
+	What string // "FLR session"
+	ID   string
+	// MayBe is true when it is not known to be open: the answer of the call that may have opened it was lost.
+	MayBe   bool
 	Command string // closes it
 	Err     error
 }
 
 func (e *LeftOpenError) Error() string {
-	return fmt.Sprintf("%s %s was left open (%v); close it with: %s", e.What, e.ID, e.Err, e.Command)
+	was := "was"
+	if e.MayBe {
+		was = "may have been"
+	}
+	return fmt.Sprintf("%s %s %s left open (%v); close it with: %s", e.What, shown(e.ID), was, e.Err, e.Command)
 }
 
 // Unwrap returns why closing failed.
 func (e *LeftOpenError) Unwrap() error { return e.Err }
+
+const sweepCommand = "zerto-rewind sweep --apply"
+
+// command is a line for a shell that names a change, whose id anybody may have chosen.
+func command(words, changeID string) string {
+	return "zerto-rewind " + words + " --change '" + strings.ReplaceAll(shown(changeID), "'", `'\''`) + "'"
+}
+
+// shown makes a name of the server's one that cannot forge a line or steer a terminal.
+func shown(name string) string {
+	if !strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return name
+	}
+	quoted := strconv.QuoteToGraphic(name)
+	return quoted[1 : len(quoted)-1]
+}

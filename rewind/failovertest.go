@@ -71,15 +71,15 @@ func (s *Session) StartTest(ctx context.Context, g *Guard, opts ...PlaceOption) 
 	case stage != "":
 		return nil, fmt.Errorf("%s: %w (%s)", from.VPGName, ErrTestRunning, stage)
 	}
-	start, err := s.beforeStarting(ctx, from.VPGID, zvm.TypeFailoverTest)
+	start, err := s.beforeStarting(ctx, from.TaggedCheckpoint, zvm.TypeFailoverTest)
 	if err != nil {
 		return nil, t.failed("starting", err)
 	}
 	id, err := s.zvm.StartFailoverTest(ctx, from.VPGID, from.CheckpointID, from.ids())
 	if t.record.TaskID, err = start.settle(ctx, id, err); err != nil {
-		return nil, t.failed("starting", err)
+		return nil, t.failed("starting", start.mayBeOpen(err, "failover test of VPG", from.VPGName, command("test stop", g.record.ChangeID)))
 	}
-	if err := start.wait(ctx, t.record.TaskID, from.VPGName); err != nil {
+	if err := s.waitTask(ctx, t.record.TaskID, from.VPGName); err != nil {
 		return nil, errors.Join(t.failed("starting", err), t.abandon(ctx))
 	}
 	if t.record.Stage, err = t.stage(ctx); err != nil {
@@ -152,7 +152,7 @@ func (t *Test) Stop(ctx context.Context, result TestResult, summary string) erro
 	if err != nil {
 		return &LeftOpenError{
 			What: "failover test of VPG", ID: t.record.VPGName,
-			Command: "zerto-rewind test stop --change " + t.record.ChangeID, Err: err,
+			Command: command("test stop", t.record.ChangeID), Err: err,
 		}
 	}
 	t.record.Stage = ""
@@ -160,13 +160,26 @@ func (t *Test) Stop(ctx context.Context, result TestResult, summary string) erro
 }
 
 func (t *Test) stop(ctx context.Context, result TestResult, summary string) error {
-	stop, err := t.s.beforeStarting(ctx, t.record.VPGID, zvm.TypeStopFailoverTest)
+	id, err := t.s.zvm.StopFailoverTest(ctx, t.record.VPGID, bool(result), summary)
+	if errors.Is(err, zvm.ErrOutcomeUnknown) {
+		return t.seenStopped(ctx, err)
+	}
 	if err != nil {
 		return err
 	}
-	id, err := t.s.zvm.StopFailoverTest(ctx, t.record.VPGID, bool(result), summary)
-	if id, err = stop.settle(ctx, id, err); err != nil {
-		return err
+	return t.s.waitTask(ctx, id, t.record.VPGName)
+}
+
+// seenStopped looks for the effect of a stop whose answer was lost, whoever's stop it was.
+func (t *Test) seenStopped(ctx context.Context, lost error) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.s.limits.Abandon, fmt.Errorf("still running after %v", t.s.limits.Abandon))
+	defer cancel()
+	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
+		stage, err := t.stage(ctx)
+		return stage == "", err
+	}, task.WithSchedule(t.s.schedule))
+	if err != nil {
+		return fmt.Errorf("%w; looked whether the test had stopped: %w", lost, err)
 	}
-	return stop.wait(ctx, id, t.record.VPGName)
+	return nil
 }

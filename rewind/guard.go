@@ -189,8 +189,11 @@ func (t tagged) proof() Proof {
 }
 
 // newGuard is where every Guard comes from. Each pin was read in its journal by the caller, after its task, if it names
-// one, was read as Completed.
+// one, was read as Completed. Pins that were not read make the zero Guard, which proves nothing.
 func newGuard(record GuardRecord, pins []tagged) *Guard {
+	if slices.ContainsFunc(pins, func(p tagged) bool { return p.CheckpointID == "" || p.Tag == "" || len(p.members) == 0 }) {
+		return &Guard{}
+	}
 	g := &Guard{record: record, members: map[zvm.VPGID][]VM{}}
 	g.record.Proof = ProofTaskAndJournal
 	for _, p := range pins {

@@ -18,17 +18,27 @@ import (
 // whether bounds are inclusive, and the clock of the ZVM that stamps need not be exactly that of the one that lists.
 const windowMargin = 2 * time.Minute
 
+// errUnfinished is the failure of a VPG whose work ended without a word, as when a watcher ends the goroutine it is
+// called on.
+var errUnfinished = errors.New("the work at this VPG was cut short")
+
+func (t target) failed(tag string, id zvm.TaskID, err error) *VPGFailure {
+	return &VPGFailure{VPGID: t.vpg.VPGID, VPGName: t.vpg.VPGName, Tag: tag, TaskID: id, Err: err}
+}
+
 // tagVPG puts the change's tagged checkpoint into one VPG's journal and reads it back, or finds it standing there.
 func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
-	fail := func(tag string, id zvm.TaskID, err error) outcome {
-		return outcome{failure: &VPGFailure{VPGID: t.vpg.VPGID, VPGName: t.vpg.VPGName, Tag: tag, TaskID: id, Err: err}}
-	}
-	if p.quiesce == nil {
-		done, err := s.turns.take(ctx, t.vpg.VPGID)
-		if err != nil {
+	fail := func(tag string, id zvm.TaskID, err error) outcome { return outcome{failure: t.failed(tag, id, err)} }
+	mine := p.turns[t.vpg.VPGID]
+	if mine == nil {
+		var err error
+		if mine, err = s.turns.take(ctx, t.vpg.VPGID); err != nil {
 			return fail("", "", fmt.Errorf("waiting for this VPG's turn: %w", err))
 		}
-		defer done()
+		defer mine.done()
+	}
+	if err := s.clear(ctx, mine, t.vpg.VPGID, p.clock.now().Add(-foreignReach)); err != nil {
+		return fail("", "", fmt.Errorf("waiting for an earlier insert at this VPG: %w", err))
 	}
 	for attempt := 1; ; attempt++ {
 		if p.known {
@@ -42,24 +52,29 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 		if err := s.requireProtecting(ctx, t.vpg, false); err != nil {
 			return fail("", "", err)
 		}
+		sent := p.clock.now()
 		pin, id, err := s.insert(ctx, p, t)
 		if err == nil {
 			return outcome{pin: pin}
 		}
+		mine.leave(id, err)
 		var failed *task.Error
 		if !errors.As(err, &failed) || failed.State != task.Failed {
 			return fail(unlessNeverSent(t.tag, id, err), id, err)
 		}
 		// The insert is known to have failed, so another one is a new write and not a repetition.
-		if retry := s.waitOutForeign(ctx, p, t, id, attempt); retry != nil {
+		if retry := s.waitOutForeign(ctx, p, t, id, sent, attempt); retry != nil {
 			return fail("", id, errors.Join(err, retry))
 		}
 	}
 }
 
-// findOrAwaitStanding looks for a tag of the change. An insert that still runs at the VPG, or that ours has just met, may
-// be an earlier call's that was given up: it is waited for, and its tag is given time to be listed, before anything is
-// inserted.
+// settleReach is how long ago an insert may have ended whose tag is not listed yet.
+const settleReach = time.Minute
+
+// findOrAwaitStanding looks for a tag of the change. An insert that still runs at the VPG, that ended lately, or that ours
+// has just met, may be an earlier call's that was given up: it is waited for, and its tag is given time to be listed,
+// before anything is inserted.
 func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, attempt int) (cp zvm.Checkpoint, found bool, err error) {
 	if attempt == 1 {
 		if cp, found, err = s.findStanding(ctx, p, t, time.Time{}); found || err != nil {
@@ -71,11 +86,15 @@ func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, at
 	if err != nil {
 		return cp, false, err
 	}
-	running = slices.DeleteFunc(running, func(x zvm.Task) bool { return x.State.Terminal() })
+	lately := p.clock.now().Add(-settleReach)
+	running = slices.DeleteFunc(running, func(x zvm.Task) bool { return x.State.Terminal() && x.Completed.Before(lately) })
 	if len(running) == 0 && attempt == 1 {
 		return cp, false, nil
 	}
 	for _, x := range running {
+		if x.State.Terminal() {
+			continue
+		}
 		if err := s.awaitEnd(ctx, x.ID); err != nil {
 			return cp, false, err
 		}
@@ -92,14 +111,15 @@ func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, at
 	return cp, found, err
 }
 
-// awaitEnd waits until a task has ended, however it does.
+// awaitEnd waits until a task has ended, however it does. A task that the server no longer knows has ended as well.
 func (s *Session) awaitEnd(ctx context.Context, id zvm.TaskID) error {
-	var waiting *task.WaitError
-	_, err := task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule))
-	if errors.As(err, &waiting) && ctx.Err() != nil {
-		return err
+	_, err := task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule), task.WithNotFoundGrace(s.limits.Settle))
+	var ended *task.Error
+	var missing interface{ NotFound() bool }
+	if errors.As(err, &ended) || ctx.Err() == nil && errors.As(err, &missing) && missing.NotFound() {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // unlessNeverSent returns the tag when a checkpoint of that name may come to stand.
@@ -111,8 +131,8 @@ func unlessNeverSent(tag string, id zvm.TaskID, err error) string {
 	return tag
 }
 
-// confirm reads the state of every tagged VPG once more, when all are tagged: a sync that began meanwhile may have
-// deleted the checkpoint.
+// confirm reads the state of every tagged VPG once more, and its checkpoint in the journal, when all are tagged: a sync
+// that began meanwhile, and may be over again, may have deleted it.
 func (s *Session) confirm(ctx context.Context, p *plan, outcomes []outcome) {
 	var g errgroup.Group
 	g.SetLimit(s.parallel)
@@ -122,10 +142,12 @@ func (s *Session) confirm(ctx context.Context, p *plan, outcomes []outcome) {
 			continue
 		}
 		g.Go(func() error {
-			if err := s.requireProtecting(ctx, t.vpg, true); err != nil {
-				o.failure = &VPGFailure{
-					VPGID: t.vpg.VPGID, VPGName: t.vpg.VPGName, Tag: o.pin.Tag, TaskID: o.pin.TaskID, Err: err,
-				}
+			err := s.requireProtecting(ctx, t.vpg, true)
+			if err == nil && len(p.targets) > 1 {
+				_, err = s.readPin(ctx, o.pin.TaggedCheckpoint)
+			}
+			if err != nil {
+				o.failure = t.failed(o.pin.Tag, o.pin.TaskID, err)
 			}
 			return nil
 		})
@@ -250,33 +272,42 @@ func (s *Session) insertsAt(ctx context.Context, vpg zvm.VPGID, since time.Time)
 	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return len(t.VPGs) > 0 && !concernsVPG(t, vpg) }), err
 }
 
-// waitOutForeign returns nil when the failed insert met another one at the same VPG, which has ended now, so that it
-// is worth inserting again; otherwise it returns why not.
-func (s *Session) waitOutForeign(ctx context.Context, p *plan, t target, ours zvm.TaskID, attempt int) error {
-	since := p.clock.now().Add(-foreignReach)
-	tasks, err := s.insertsAt(ctx, t.vpg.VPGID, since)
+// waitOutForeign returns nil when the insert that failed met another one at the same VPG, which has ended now, so that it
+// is worth inserting again; otherwise it returns why not. An insert that failed itself kept no other from succeeding.
+func (s *Session) waitOutForeign(ctx context.Context, p *plan, t target, ours zvm.TaskID, sent time.Time, attempt int) error {
+	tasks, err := s.insertsAt(ctx, t.vpg.VPGID, p.clock.now().Add(-foreignReach))
 	if err != nil {
 		return fmt.Errorf("looking for another insert at this VPG: %w", err)
 	}
-	own := slices.IndexFunc(tasks, func(x zvm.Task) bool { return sameID(x.ID, ours) })
 	met := false
 	for _, other := range tasks {
-		if sameID(other.ID, ours) || own >= 0 && !overlap(other, tasks[own]) {
+		failed := other.State == task.Failed || other.State == task.Stopped
+		over := other.State.Terminal() && other.Completed.Before(sent.Add(-stampSlack))
+		if sameID(other.ID, ours) || failed || over {
 			continue
 		}
 		met = true
-		if other.State.Terminal() {
-			continue
-		}
 		if err := s.awaitEnd(ctx, other.ID); err != nil {
-			return err
+			return fmt.Errorf("waiting for another insert at this VPG: %w", err)
 		}
 	}
 	if !met {
 		return errors.New("no other insert ran at this VPG meanwhile, so it is not sent again")
 	}
-	pause := time.Duration(rand.Int64N(int64(min(attempt, 8)) * int64(250*time.Millisecond)))
-	timer := time.NewTimer(pause)
+	return pause(ctx, rand.N(time.Duration(min(attempt, 8))*retryPause))
+}
+
+const (
+	// foreignReach is how far back an insert may have started that still ran when ours failed.
+	foreignReach = 10 * time.Minute
+	// stampSlack is how much earlier than it ended a task may be stamped, in whole seconds.
+	stampSlack = time.Second
+	// retryPause is the most that the first of several callers who met waits before it tries again.
+	retryPause = 250 * time.Millisecond
+)
+
+func pause(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -284,16 +315,4 @@ func (s *Session) waitOutForeign(ctx context.Context, p *plan, t target, ours zv
 	case <-timer.C:
 		return nil
 	}
-}
-
-// foreignReach is how far back an insert may have started that still ran when ours failed.
-const foreignReach = 10 * time.Minute
-
-// overlap reports whether two tasks ran at the same time, giving whole-second stamps the benefit of the doubt.
-func overlap(a, b zvm.Task) bool {
-	return startsBeforeEnd(a, b) && startsBeforeEnd(b, a)
-}
-
-func startsBeforeEnd(a, b zvm.Task) bool {
-	return b.Completed.IsZero() || !a.Started.After(b.Completed.Add(time.Second))
 }

@@ -37,7 +37,8 @@ func (s *Session) ourTags(ctx context.Context, vpg VPGProtection, from, now time
 		seen := map[zvm.CheckpointID]bool{}
 		from := latest(from, vpg.earliest, now.Add(-longestJournal)).Add(-windowMargin)
 		for ; from.Before(now); from = from.Add(journalChunk) {
-			window := zvm.Window{From: from, To: from.Add(journalChunk)}
+			// Pieces overlap, since a server may leave out what lies exactly on a bound.
+			window := zvm.Window{From: from, To: from.Add(journalChunk + windowMargin)}
 			if !window.To.Before(now) {
 				window.To = time.Time{}
 			}
@@ -307,14 +308,17 @@ func reproven(record GuardRecord, pins []tagged, inv inventory, now time.Time) (
 	tag, _ := ParseTag(pins[0].Tag)
 	proven := GuardRecord{
 		ChangeID: record.ChangeID, Agent: tag.Agent, Action: tag.Action, Human: record.Human,
-		VMs: record.VMs, StartedAt: tag.Time, ProvenAt: now,
+		StartedAt: tag.Time, ProvenAt: now,
 	}
 	for _, vm := range record.VMs {
 		rows := slices.DeleteFunc(slices.Clone(inv.vms), func(r zvm.VM) bool { return !sameID(r.ID, vm.ID) })
-		if !slices.ContainsFunc(pins, func(p tagged) bool { return slices.Contains(p.members, vm) }) || len(rows) == 0 {
+		covers := func(m VM) bool { return sameID(m.ID, vm.ID) }
+		if !slices.ContainsFunc(pins, func(p tagged) bool { return slices.ContainsFunc(p.members, covers) }) || len(rows) == 0 {
 			return nil, fmt.Errorf("reprove change %s: %w: no checkpoint of the record covers %s", record.ChangeID, ErrNotProven, vm.Name)
 		}
-		for _, v := range inv.protection(rows).VPGs {
+		protection := inv.protection(rows)
+		proven.VMs = append(proven.VMs, protection.VM)
+		for _, v := range protection.VPGs {
 			pinned := slices.ContainsFunc(pins, func(p tagged) bool { return sameID(p.VPGID, v.VPGID) })
 			known := slices.ContainsFunc(proven.Skipped, func(s SkippedVPG) bool { return sameID(s.VPGID, v.VPGID) })
 			if !pinned && !known {
@@ -343,9 +347,9 @@ func (s *Session) reprovePin(ctx context.Context, inv inventory, record GuardRec
 	}
 	all := inv.membersOf(vpg.ID)
 	var members []VM
-	for _, vm := range record.VMs {
-		if slices.ContainsFunc(all, func(m VM) bool { return m.ID == vm.ID && concerns(tag, m, all) }) {
-			members = append(members, vm)
+	for _, m := range all {
+		if slices.ContainsFunc(record.VMs, func(vm VM) bool { return sameID(vm.ID, m.ID) }) && concerns(tag, m, all) {
+			members = append(members, m)
 		}
 	}
 	if len(members) == 0 {

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
+
+	"golang.org/x/sync/semaphore"
 
 	"github.com/zerto-rewind/zerto-rewind/task"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -19,74 +22,137 @@ type mounted struct {
 	vpgName string
 }
 
+// mounts are the FLR sessions that this Session has open. Mounting one target is asked for one at a time, so that two
+// mounts whose answers are lost can be told from each other.
+type mounts struct {
+	mu    sync.Mutex
+	turns map[zvm.FLRTarget]*semaphore.Weighted
+	ours  map[zvm.SessionID]bool
+}
+
+func (m *mounts) take(ctx context.Context, target zvm.FLRTarget) (done func(), err error) {
+	m.mu.Lock()
+	if m.turns == nil {
+		m.turns, m.ours = map[zvm.FLRTarget]*semaphore.Weighted{}, map[zvm.SessionID]bool{}
+	}
+	turn := m.turns[target]
+	if turn == nil {
+		turn = semaphore.NewWeighted(1)
+		m.turns[target] = turn
+	}
+	m.mu.Unlock()
+	if err := turn.Acquire(ctx, 1); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	return func() { turn.Release(1) }, nil
+}
+
+func (m *mounts) opened(id zvm.SessionID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.ours[id] = true
+}
+
+func (m *mounts) closed(id zvm.SessionID) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.ours, id)
+}
+
+func (m *mounts) isOurs(id zvm.SessionID) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ours[id]
+}
+
 // withMount mounts the one VM of a checkpoint, calls use, and closes the session whatever happened, on a context of its
 // own. The error of use comes first; a session that could not be closed is a [*LeftOpenError], alone or joined to it.
 func (s *Session) withMount(
 	ctx context.Context, from covered, use func(context.Context, mounted) error,
 ) (id zvm.SessionID, unmounted bool, err error) {
-	target := zvm.FLRTarget{VPG: from.VPGID, VM: from.vms[0].ID, Checkpoint: from.CheckpointID}
-	m, err := s.mount(ctx, target, from.VPGName)
-	if m.session == "" {
-		return "", false, err
+	m := &mounted{
+		FLRTarget: zvm.FLRTarget{VPG: from.VPGID, VM: from.vms[0].ID, Checkpoint: from.CheckpointID},
+		vpgName:   from.VPGName,
 	}
-	closed := false
+	returned := false
 	closeNow := func() error {
-		closed = true
-		return s.unmount(ctx, m)
+		if m.session == "" {
+			return nil
+		}
+		return s.unmount(ctx, *m)
 	}
 	defer func() {
-		if !closed { // use panicked
+		if !returned { // a panic, or the end of the goroutine, in what was called
 			_ = closeNow()
 		}
 	}()
-	if err == nil {
-		err = use(ctx, m)
+	if err = s.mount(ctx, m); err == nil {
+		err = use(ctx, *m)
 	}
-	if open := closeNow(); open != nil {
-		return m.session, false, errors.Join(err, open)
-	}
-	return m.session, true, err
+	open := closeNow()
+	returned = true
+	return m.session, m.session != "" && open == nil, errors.Join(err, open)
 }
 
-// mount returns a session that can be browsed. With an error it returns what has to be closed, if anything is open.
-func (s *Session) mount(ctx context.Context, target zvm.FLRTarget, vpgName string) (mounted, error) {
+// mount opens a session that can be browsed. What has to be closed stands in m, with and without an error.
+func (s *Session) mount(ctx context.Context, m *mounted) error {
 	start := time.Now()
-	m := mounted{FLRTarget: target, vpgName: vpgName}
-	s.progress(Event{Stage: StageMounting, VPGName: vpgName, Checkpoint: target.Checkpoint})
-	before, err := s.sessionsOf(ctx, target)
-	if err != nil {
-		return m, fmt.Errorf("listing FLR sessions: %w", err)
+	s.progress(Event{Stage: StageMounting, VPGName: m.vpgName, Checkpoint: m.Checkpoint})
+	if err := s.openSession(ctx, m); err != nil {
+		return fmt.Errorf("mounting checkpoint %s of %s: %w", m.Checkpoint, shown(m.vpgName), err)
 	}
-	m.session, err = s.zvm.MountFLR(ctx, target)
+	if err := s.waitMounted(ctx, *m, start); err != nil {
+		return fmt.Errorf("mounting checkpoint %s of %s: %w", m.Checkpoint, shown(m.vpgName), err)
+	}
+	s.mountPace.learn(time.Since(start))
+	s.progress(Event{Stage: StageMounted, VPGName: m.vpgName, Checkpoint: m.Checkpoint, Session: m.session})
+	return nil
+}
+
+func (s *Session) openSession(ctx context.Context, m *mounted) error {
+	done, err := s.mounts.take(ctx, m.FLRTarget)
+	if err != nil {
+		return err
+	}
+	defer done()
+	before, err := s.sessionsOf(ctx, m.FLRTarget)
+	if err != nil {
+		return fmt.Errorf("listing FLR sessions: %w", err)
+	}
+	id, err := s.zvm.MountFLR(ctx, m.FLRTarget)
 	if errors.Is(err, zvm.ErrOutcomeUnknown) {
-		m.session, err = s.reconcileMount(ctx, target, before, err)
+		id, err = s.reconcileMount(ctx, *m, before, err)
 	}
-	if err != nil {
-		return m, fmt.Errorf("mounting checkpoint %s of %s: %w", target.Checkpoint, vpgName, err)
+	if err == nil {
+		m.session = id
+		s.mounts.opened(id)
 	}
-	if err := s.waitMounted(ctx, m, start); err != nil {
-		return m, fmt.Errorf("mounting checkpoint %s of %s: %w", target.Checkpoint, vpgName, err)
-	}
-	s.mounts.learn(time.Since(start))
-	s.progress(Event{Stage: StageMounted, VPGName: vpgName, Checkpoint: target.Checkpoint, Session: m.session})
-	return m, nil
+	return err
 }
 
 func (s *Session) waitMounted(ctx context.Context, m mounted, start time.Time) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Mount, fmt.Errorf("not mounted within %v", s.limits.Mount))
 	defer cancel()
 	schedule := s.schedule
-	schedule.Expected = s.mounts.expected()
+	schedule.Expected = s.mountPace.expected()
 	return task.Poll(ctx, func(ctx context.Context) (bool, error) {
 		now, err := s.zvm.GetFLRSession(ctx, m.session)
 		switch {
 		case err != nil:
 			return false, err
 		case now.Failed():
-			return false, fmt.Errorf("the server says %s", now.Status)
+			return false, fmt.Errorf("the server says %s", shown(now.Status))
+		case now.Ready() && !isOf(now, m.FLRTarget):
+			return false, fmt.Errorf("the server mounted checkpoint %s of VM %s", now.Checkpoint, now.VM)
 		}
 		return now.Ready(), nil
 	}, task.WithSchedule(schedule), task.Since(start))
+}
+
+// isOf reports whether a session is of a target, as far as the server says what it is of.
+func isOf(f zvm.FLRSession, target zvm.FLRTarget) bool {
+	return (f.VPG == "" || sameID(f.VPG, target.VPG)) && (f.VM == "" || sameID(f.VM, target.VM)) &&
+		(f.Checkpoint == "" || f.Checkpoint == target.Checkpoint)
 }
 
 // sessionsOf returns the open sessions of exactly this VM, VPG and checkpoint.
@@ -97,7 +163,7 @@ func (s *Session) sessionsOf(ctx context.Context, target zvm.FLRTarget) ([]zvm.S
 	}
 	var ids []zvm.SessionID
 	for _, f := range all {
-		if sameID(f.VPG, target.VPG) && sameID(f.VM, target.VM) && f.Checkpoint == target.Checkpoint {
+		if f.VPG != "" && f.Checkpoint != "" && isOf(f, target) {
 			ids = append(ids, f.ID)
 		}
 	}
@@ -106,68 +172,92 @@ func (s *Session) sessionsOf(ctx context.Context, target zvm.FLRTarget) ([]zvm.S
 
 // reconcileMount looks for the session that a mount whose answer was lost may have opened. Only a session that was not
 // there before, and is the only such one, is taken for ours: closing somebody else's would be worse than leaving ours.
-func (s *Session) reconcileMount(ctx context.Context, target zvm.FLRTarget, before []zvm.SessionID, lost error) (zvm.SessionID, error) {
+// What cannot be told is a [*LeftOpenError] beside the loss.
+func (s *Session) reconcileMount(ctx context.Context, m mounted, before []zvm.SessionID, lost error) (zvm.SessionID, error) {
 	// Looked for after the caller has left as well: what was opened has to be closed.
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Reconcile,
 		fmt.Errorf("no trace of it within %v", s.limits.Reconcile))
 	defer cancel()
 	var opened []zvm.SessionID
 	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
-		now, err := s.sessionsOf(ctx, target)
+		now, err := s.sessionsOf(ctx, m.FLRTarget)
 		opened = slices.DeleteFunc(now, func(id zvm.SessionID) bool {
-			return slices.ContainsFunc(before, func(b zvm.SessionID) bool { return sameID(b, id) })
+			return s.mounts.isOurs(id) || slices.ContainsFunc(before, func(b zvm.SessionID) bool { return sameID(b, id) })
 		})
 		return len(opened) > 0, err
 	}, task.WithSchedule(s.schedule))
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%w; looked for its session: %w", lost, err)
-	case len(opened) > 1:
-		return "", fmt.Errorf("%w; several sessions were opened meanwhile, any of which may be ours: %v", lost, opened)
+	if err == nil && len(opened) == 1 {
+		return opened[0], nil
 	}
-	return opened[0], nil
+	if err == nil {
+		err = fmt.Errorf("several sessions were opened meanwhile, any of which may be ours: %v", opened)
+	}
+	return "", &LeftOpenError{
+		What: "an FLR session of checkpoint", ID: string(m.Checkpoint), MayBe: true, Command: sweepCommand,
+		Err: fmt.Errorf("%w; looked for its session: %w", lost, err),
+	}
 }
 
-// unmount closes a session and waits until the server no longer lists it. Closing is tried again until the limit, but a
-// close whose answer was lost is first looked for: it is sent again only when the session is seen to stay.
+// unmount closes a session and waits until the server no longer lists it. A close that was refused is tried again until
+// the limit, since a session in use is refused until it is not. One that was accepted, or whose answer was lost, is
+// looked for, and sent again only when the session is seen to stay.
 func (s *Session) unmount(ctx context.Context, m mounted) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Unmount,
 		fmt.Errorf("not closed within %v", s.limits.Unmount))
 	defer cancel()
-	var refusal error
-	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
-		_, err := s.zvm.UnmountFLR(ctx, m.session)
-		switch {
-		case err == nil:
-			return true, s.waitGone(ctx, m.session, s.limits.Unmount)
-		case errors.Is(err, zvm.ErrOutcomeUnknown):
-			return s.waitGone(ctx, m.session, s.limits.Unmount/3) == nil, nil
-		case errors.Is(err, zvm.ErrUnauthorized), errors.Is(err, zvm.ErrForbidden):
-			return false, err
-		}
-		// A session in use is refused until it is not, and servers refuse to close what is gone in ways of their own.
-		refusal = err
-		return s.isGone(ctx, m.session)
-	}, task.WithSchedule(s.schedule))
-	if err != nil {
-		err = errors.Join(err, refusal)
-		return &LeftOpenError{
-			What: "FLR session", ID: string(m.session), Command: "zerto-rewind sweep --apply", Err: err,
-		}
+	if err := s.closeSession(ctx, m.session); err != nil {
+		return &LeftOpenError{What: "FLR session", ID: string(m.session), Command: sweepCommand, Err: err}
 	}
+	s.mounts.closed(m.session)
 	s.progress(Event{Stage: StageUnmounted, VPGName: m.vpgName, Checkpoint: m.Checkpoint, Session: m.session})
 	return nil
 }
 
-// waitGone waits until the server no longer lists a session.
-func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	return task.Poll(ctx, func(ctx context.Context) (bool, error) { return s.isGone(ctx, id) }, task.WithSchedule(s.schedule))
+func (s *Session) closeSession(ctx context.Context, id zvm.SessionID) error {
+	start := time.Now()
+	for {
+		_, refusal := s.zvm.UnmountFLR(ctx, id)
+		if refusal == nil {
+			return s.waitGone(ctx, id, s.limits.Unmount)
+		}
+		if errors.Is(refusal, zvm.ErrUnauthorized) || errors.Is(refusal, zvm.ErrForbidden) {
+			return refusal
+		}
+		look := s.schedule.Wait(time.Since(start)) // servers refuse to close what is gone in ways of their own
+		if errors.Is(refusal, zvm.ErrOutcomeUnknown) {
+			look = s.limits.Unmount / 3
+		}
+		switch err := s.waitGone(ctx, id, look); {
+		case err == nil:
+			return nil
+		case !errors.Is(err, errStays):
+			return errors.Join(refusal, err) // nobody can tell whether it stays
+		}
+		if err := pause(ctx, s.schedule.Wait(time.Since(start))); err != nil {
+			return errors.Join(err, refusal)
+		}
+	}
 }
 
-// isGone asks the list of sessions, which decides: servers differ in what they answer for a single session that is gone.
-func (s *Session) isGone(ctx context.Context, id zvm.SessionID) (bool, error) {
-	all, err := s.zvm.ListFLRSessions(ctx, "")
-	return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return sameID(f.ID, id) }), err
+// errStays says that the server was seen to list a session to the end of the looking.
+var errStays = errors.New("the server still lists the session")
+
+// waitGone waits until the server no longer lists a session. The list decides: servers differ in what they answer for a
+// single session that is gone.
+func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Duration) error {
+	looking, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	seen := false
+	err := task.Poll(looking, func(ctx context.Context) (bool, error) {
+		all, err := s.zvm.ListFLRSessions(ctx, "")
+		if err != nil {
+			return false, err
+		}
+		seen = slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return sameID(f.ID, id) })
+		return !seen, nil
+	}, task.WithSchedule(s.schedule))
+	if err != nil && seen && looking.Err() != nil {
+		return fmt.Errorf("%w (%w)", errStays, err)
+	}
+	return err
 }

@@ -2,6 +2,7 @@ package rewind
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -34,7 +35,17 @@ func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
 	}
 	var p place
 	for _, o := range opts {
+		if o == nil {
+			return nil, errors.New("rewind: an option is nil")
+		}
 		o(&p)
+	}
+	if meant := slices.DeleteFunc(slices.Clone(g.record.VMs), func(vm VM) bool { return !p.means(vm) }); p.vm != "" && len(meant) > 1 {
+		ambiguous := &AmbiguousVMError{Wanted: p.vm}
+		for _, vm := range meant {
+			ambiguous.Candidates = append(ambiguous.Candidates, Protection{VM: vm})
+		}
+		return nil, ambiguous
 	}
 	if p.vm != "" && !slices.ContainsFunc(g.record.VMs, p.means) {
 		return nil, &NotFoundError{Wanted: p.vm, What: "VM in the guard of change " + g.record.ChangeID + " named"}
@@ -102,11 +113,27 @@ func (s *Session) chooseMount(ctx context.Context, g *Guard, opts []PlaceOption)
 	return found[0], err
 }
 
-// chooseStart picks the checkpoint from which VMs are started or cloned, and reads it in its journal.
+// chooseStart picks the checkpoint from which VMs are started or cloned, and reads it in its journal: the only one, or the
+// only local one, if it covers every VM that is meant.
 func (s *Session) chooseStart(ctx context.Context, g *Guard, opts []PlaceOption) (covered, error) {
 	found, err := g.choose(opts)
 	if err != nil {
 		return covered{}, err
+	}
+	all := map[VM]bool{}
+	locals := 0
+	var names []string
+	for _, c := range found {
+		names = append(names, c.VPGName)
+		if c.Local {
+			locals++
+		}
+		for _, vm := range c.vms {
+			all[vm] = true
+		}
+	}
+	if len(found) > 1 && locals != 1 || len(all) > len(found[0].vms) {
+		return covered{}, &AmbiguousVPGError{ChangeID: g.record.ChangeID, VPGs: names}
 	}
 	_, err = s.readPin(ctx, found[0].TaggedCheckpoint)
 	return found[0], err

@@ -39,11 +39,10 @@ func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change, o
 		opt(&o)
 	}
 	if o.quiesce != nil {
-		release, err := s.takeAllTurns(ctx, p)
-		if err != nil {
+		if err := s.takeAllTurns(ctx, p); err != nil {
 			return nil, err
 		}
-		defer release()
+		defer p.release()
 		if err := o.quiesce.begin(ctx, p.clock, len(p.targets)); err != nil {
 			return nil, err
 		}
@@ -51,6 +50,9 @@ func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change, o
 		defer o.quiesce.end(ctx)
 	}
 	outcomes := make([]outcome, len(p.targets))
+	for i, t := range p.targets {
+		outcomes[i].failure = t.failed("", "", errUnfinished) // until something better is known
+	}
 	var g errgroup.Group
 	g.SetLimit(s.parallel)
 	for i, target := range p.targets {
@@ -90,27 +92,29 @@ func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change, o
 
 // takeAllTurns waits for the turn at every VPG of a plan, in one order for all callers so that none waits for another in
 // a circle.
-func (s *Session) takeAllTurns(ctx context.Context, p *plan) (release func(), err error) {
-	var held []func()
-	release = func() {
-		for _, done := range held {
-			done()
-		}
-	}
+func (s *Session) takeAllTurns(ctx context.Context, p *plan) error {
 	ids := make([]zvm.VPGID, len(p.targets))
 	for i, t := range p.targets {
 		ids[i] = t.vpg.VPGID
 	}
 	slices.Sort(ids)
+	p.turns = map[zvm.VPGID]*turn{}
 	for _, id := range ids {
-		done, err := s.turns.take(ctx, id)
+		mine, err := s.turns.take(ctx, id)
 		if err != nil {
-			release()
-			return nil, fmt.Errorf("waiting for the turns of all VPGs: %w", err)
+			p.release()
+			return fmt.Errorf("waiting for the turns of all VPGs: %w", err)
 		}
-		held = append(held, done)
+		p.turns[id] = mine
 	}
-	return release, nil
+	return nil
+}
+
+func (p *plan) release() {
+	for _, mine := range p.turns {
+		mine.done()
+	}
+	p.turns = nil
 }
 
 // plan is one change, resolved: what to insert where.
@@ -119,7 +123,9 @@ type plan struct {
 	clock   serverClock
 	targets []target
 	known   bool     // the change's id was given, so its tags may stand already
-	quiesce *quiesce // nil unless asked for; the turns of all targets are then held already
+	quiesce *quiesce // nil unless asked for
+	// turns are those that are held already, for the whole plan.
+	turns map[zvm.VPGID]*turn
 }
 
 // target is one VPG to be tagged, with the VMs of the change that are in it.

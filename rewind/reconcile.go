@@ -12,23 +12,24 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
-// startedTask follows one write that starts a task at a VPG. When its answer is lost, the task is looked for: one of
-// that type, at that VPG, that was not there before. The write itself is sent once.
+// startedTask follows one write that starts a task at a VPG. When its answer is lost, the task is looked for: the one of
+// that type, at that VPG, that was not there before and was initiated by whom the guard's insert was. The write itself is
+// sent once.
 type startedTask struct {
 	s      *Session
-	vpg    zvm.VPGID
+	from   TaggedCheckpoint
 	kind   string
 	since  time.Time // server clock
 	before []zvm.TaskID
 }
 
 // beforeStarting notes which tasks there are, so that a new one can be told.
-func (s *Session) beforeStarting(ctx context.Context, vpg zvm.VPGID, kind string) (*startedTask, error) {
+func (s *Session) beforeStarting(ctx context.Context, from TaggedCheckpoint, kind string) (*startedTask, error) {
 	clock, err := s.readClock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	st := &startedTask{s: s, vpg: vpg, kind: kind, since: clock.read.Add(-windowMargin)}
+	st := &startedTask{s: s, from: from, kind: kind, since: clock.read.Add(-windowMargin)}
 	tasks, err := st.list(ctx)
 	for _, t := range tasks {
 		st.before = append(st.before, t.ID)
@@ -38,7 +39,7 @@ func (s *Session) beforeStarting(ctx context.Context, vpg zvm.VPGID, kind string
 
 func (st *startedTask) list(ctx context.Context) ([]zvm.Task, error) {
 	tasks, err := st.s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: st.kind, StartedAfter: st.since})
-	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !concernsVPG(t, st.vpg) }), err
+	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !concernsVPG(t, st.from.VPGID) }), err
 }
 
 func concernsVPG(t zvm.Task, vpg zvm.VPGID) bool {
@@ -58,11 +59,15 @@ func (st *startedTask) settle(ctx context.Context, id zvm.TaskID, err error) (zv
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), st.s.limits.Reconcile,
 		fmt.Errorf("no trace of it within %v", st.s.limits.Reconcile))
 	defer cancel()
+	us, err := st.initiator(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%w; %w", lost, err)
+	}
 	var started []zvm.Task
 	err = task.Poll(ctx, func(ctx context.Context) (bool, error) {
 		tasks, err := st.list(ctx)
 		started = slices.DeleteFunc(tasks, func(t zvm.Task) bool {
-			return slices.ContainsFunc(st.before, func(id zvm.TaskID) bool { return sameID(id, t.ID) })
+			return t.InitiatedBy != us || slices.ContainsFunc(st.before, func(id zvm.TaskID) bool { return sameID(id, t.ID) })
 		})
 		return len(started) > 0, err
 	}, task.WithSchedule(st.s.schedule))
@@ -75,10 +80,34 @@ func (st *startedTask) settle(ctx context.Context, id zvm.TaskID, err error) (zv
 	return started[0].ID, nil
 }
 
-// wait follows the task to its end.
-func (st *startedTask) wait(ctx context.Context, id zvm.TaskID, vpgName string) error {
-	_, err := task.Wait(ctx, st.s.zvm, id, task.WithSchedule(st.s.schedule), task.OnProgress(func(status task.Status) {
-		st.s.progress(Event{Stage: StageTask, VPGName: vpgName, Task: status})
+// initiator returns how the server calls whoever this session logs in as: the initiator of the guard's own insert. Without
+// it nobody's task can be told from ours.
+func (st *startedTask) initiator(ctx context.Context) (string, error) {
+	if st.from.TaskID == "" {
+		return "", errors.New("the guard does not know its insert's task, so that ours cannot be told from another's")
+	}
+	insert, err := st.s.zvm.GetTask(ctx, st.from.TaskID)
+	if err != nil {
+		return "", fmt.Errorf("asking who we are: %w", err)
+	}
+	if insert.InitiatedBy == "" {
+		return "", errors.New("the server does not say who initiates tasks, so that ours cannot be told from another's")
+	}
+	return insert.InitiatedBy, nil
+}
+
+// mayBeOpen names what a start whose answer was lost for good may have left running.
+func (st *startedTask) mayBeOpen(err error, what, vpgName, command string) error {
+	if !errors.Is(err, zvm.ErrOutcomeUnknown) {
+		return err
+	}
+	return &LeftOpenError{What: what, ID: vpgName, MayBe: true, Command: command, Err: err}
+}
+
+// waitTask follows a task to its end.
+func (s *Session) waitTask(ctx context.Context, id zvm.TaskID, vpgName string) error {
+	_, err := task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule), task.OnProgress(func(status task.Status) {
+		s.progress(Event{Stage: StageTask, VPGName: vpgName, Task: status})
 	}))
 	return err
 }

@@ -23,7 +23,8 @@ type Session struct {
 	inventory *coalescer[inventory]
 	turns     *turns
 	inserts   *pace
-	mounts    *pace
+	mounts    *mounts
+	mountPace *pace
 }
 
 // Limits bound the waits that have no end of their own. A context that ends earlier wins. Zero fields take the values
@@ -118,18 +119,17 @@ func NewSession(client *zvm.Client, opts ...Option) (*Session, error) {
 		return nil, errors.New("rewind: a session needs a client")
 	}
 	s := &Session{
-		zvm:      client,
-		limits:   Limits{}.withDefaults(),
-		parallel: 8,
-		progress: func(Event) {},
-		turns:    &turns{},
-		inserts:  &pace{},
-		mounts:   &pace{},
+		zvm:       client,
+		limits:    Limits{}.withDefaults(),
+		parallel:  8,
+		progress:  func(Event) {},
+		turns:     &turns{},
+		inserts:   &pace{},
+		mounts:    &mounts{},
+		mountPace: &pace{},
 	}
-	for _, o := range opts {
-		if err := o(s); err != nil {
-			return nil, err
-		}
+	if err := s.apply(opts); err != nil {
+		return nil, err
 	}
 	s.inventory = &coalescer[inventory]{fetch: s.readInventory}
 	return s, nil
@@ -139,12 +139,22 @@ func NewSession(client *zvm.Client, opts ...Option) (*Session, error) {
 // turns at each VPG and learn from each other.
 func (s *Session) With(opts ...Option) (*Session, error) {
 	derived := *s
-	for _, o := range opts {
-		if err := o(&derived); err != nil {
-			return nil, err
-		}
+	if err := derived.apply(opts); err != nil {
+		return nil, err
 	}
 	return &derived, nil
+}
+
+func (s *Session) apply(opts []Option) error {
+	for _, o := range opts {
+		if o == nil {
+			return errors.New("rewind: an option is nil")
+		}
+		if err := o(s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Agent returns the name given by [WithAgent].

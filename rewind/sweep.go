@@ -56,20 +56,20 @@ func (s *Session) Sweep(ctx context.Context, opts ...SweepOption) ([]Leftover, e
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	left := []Leftover{}
+	var failures []error
 	for id, sessions := range byVPG(open) {
 		if vpg, listed := inv.vpgs[id]; listed {
 			found, err := s.leftovers(ctx, vpg, clock, sessions)
 			if err != nil {
-				return left, fmt.Errorf("sweep: journal of %s: %w", vpg.Name, err)
+				failures = append(failures, fmt.Errorf("sweep: journal of %s: %w", shown(vpg.Name), err))
 			}
 			left = append(left, found...)
 		}
 	}
 	slices.SortFunc(left, func(a, b Leftover) int { return strings.Compare(string(a.FLRSessionID), string(b.FLRSessionID)) })
 	if !o.apply {
-		return left, nil
+		return left, errors.Join(failures...)
 	}
-	var failures []error
 	for i := range left {
 		l := &left[i]
 		if l.InUse {

@@ -56,7 +56,8 @@ func (g *Gate) guarded(ctx context.Context, call Call, r catalog.Result) Verdict
 			unresolved = append(unresolved, f.err.Error())
 		case f.err != nil:
 			v.Guards = nil
-			v.Reason = fmt.Sprintf("Whether %q is guarded could not be found out (%v). %s did not run.", v.Targets[i], f.err, call)
+			v.Reason = fmt.Sprintf("Whether %q is guarded could not be found out (%v). %s did not run. To see what is wrong: zerto-rewind find %s",
+				v.Targets[i], f.err, call, quoted(v.Targets[i]))
 			return v
 		case f.guard == nil:
 			unguarded = append(unguarded, v.Targets[i])

@@ -128,6 +128,7 @@ func TestJournalThatCannotBeReadDenies(t *testing.T) {
 	s.protect(t, "web01")
 	s.On("GET", "/v1/vpgs/*/checkpoints").Always().Status(500, `{"Message":"no"}`)
 	s.expect(t, "a journal that fails", gate.Deny, "could not be found out", "web01")
+	s.expect(t, "what to do then", gate.Deny, "zerto-rewind find web01", "web01")
 }
 
 func TestGuardIsAsOldAsItsOldestCheckpoint(t *testing.T) {
