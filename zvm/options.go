@@ -131,6 +131,9 @@ func WithServerName(name string) Option {
 }
 
 // WithTransport sends all requests through rt, for tests and for programs with a network of their own. TLS is then the business of rt.
+//
+// rt must not repeat writes. Where it does and reports to net/http/httptrace, as every transport built on net/http does, the repetition
+// is cut off and the write's error matches ErrOutcomeUnknown.
 func WithTransport(rt http.RoundTripper) Option {
 	return func(cfg *config) error {
 		if rt == nil {

@@ -60,7 +60,12 @@ func (e *pinError) Error() string {
 
 // newTransport is built as the default transport is, with limits of its own. All callers of a client share it, hundreds of which may
 // poll at the same time: idle connections are kept for that many.
+//
+// It speaks HTTP/1.1 alone. Over HTTP/2 net/http cannot tell a write that left from one that did not, and one broken connection leaves
+// the writes of all callers in doubt; for short JSON answers and whole files the appliance's ingress offers nothing in return.
 func newTransport(t trust) http.RoundTripper {
+	var http1 http.Protocols
+	http1.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
@@ -70,8 +75,7 @@ func newTransport(t trust) http.RoundTripper {
 		// Shorter than servers keep idle connections: a write on one that is just being closed has an unknown outcome.
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 1 << 20,
-		ForceAttemptHTTP2:      true,
-		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: 15 * time.Second},
+		Protocols:              &http1,
 	}
 }
 
@@ -79,13 +83,13 @@ func newTransport(t trust) http.RoundTripper {
 type TrustProblem string
 
 const (
-	// TrustAuthority: an unknown authority signed the certificate, or itself did. WithRootCAs or WithCertSHA256 settles it.
+	// TrustAuthority means that an unknown authority signed the certificate, or itself did. WithRootCAs or WithCertSHA256 settles it.
 	TrustAuthority TrustProblem = "authority"
-	// TrustPin: the certificate is not the one of WithCertSHA256.
+	// TrustPin means that the certificate is not the one of WithCertSHA256.
 	TrustPin TrustProblem = "pin"
-	// TrustName: the certificate is for other names. One of them in the base URL, WithServerName or WithCertSHA256 settles it.
+	// TrustName means that the certificate is for other names. One of them in the base URL, WithServerName or WithCertSHA256 settles it.
 	TrustName TrustProblem = "name"
-	// TrustUnfit: no check of the chain can accept the certificate, because of its dates say. WithCertSHA256 settles it.
+	// TrustUnfit means that no check of the chain can accept the certificate, because of its dates say. WithCertSHA256 settles it.
 	TrustUnfit TrustProblem = "unfit"
 )
 

@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptrace"
 	"net/url"
 	"strings"
 	"sync"
@@ -36,7 +35,10 @@ type sender struct {
 }
 
 func newSender(base *url.URL, transport http.RoundTripper, cfg config) *sender {
-	w := &wire{next: transport, origin: originOf(base), headerTimeout: cfg.headerTimeout, idleTimeout: cfg.idleTimeout}
+	w := &wire{
+		next: transport, proving: provesUnsent(transport), origin: originOf(base),
+		headerTimeout: cfg.headerTimeout, idleTimeout: cfg.idleTimeout,
+	}
 	return &sender{
 		base:      base,
 		transport: transport,
@@ -59,9 +61,10 @@ func (s *sender) client(read bool) *http.Client {
 func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // wire carries one request to the configured origin and nowhere else: it is below the redirects, so no hop escapes it. It bounds the
-// time to the headers and every silence of the body.
+// time to the headers and every silence of the body, and it is above whatever the transport repeats, so no write leaves twice.
 type wire struct {
 	next          http.RoundTripper
+	proving       bool // see departure
 	origin        string
 	headerTimeout time.Duration
 	idleTimeout   time.Duration
@@ -84,14 +87,14 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 	timer := time.AfterFunc(w.headerTimeout, func() { cancel(errNoHeaders) })
 	defer timer.Stop()
 
-	var started, connected atomic.Bool
-	traced := httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GetConn: func(string) { started.Store(true) },
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
-	resp, err := w.next.RoundTrip(req.WithContext(traced))
+	leaving := &departure{write: req.Method != http.MethodGet, proving: w.proving, cancel: cancel}
+	resp, err := w.next.RoundTrip(req.WithContext(leaving.trace(ctx)))
+	if err == nil && leaving.again.Load() {
+		closeBody(resp.Body)
+		err = errSentOnce
+	}
 	if err != nil {
-		err = &sendError{cause: timedOut(ctx, err), unsent: started.Load() && !connected.Load()}
+		err = &sendError{cause: endedByUs(ctx, err), unsent: leaving.unsent()}
 		cancel(nil)
 		return nil, err
 	}
@@ -119,11 +122,14 @@ const (
 	errIdle      = timeoutError("the body stopped moving for longer than the idle timeout")
 )
 
-// timedOut replaces the bare cancellation that a limit of ours causes by that limit: the caller's context did not end.
-func timedOut(ctx context.Context, err error) error {
+// endedByUs replaces the bare cancellation that a limit of ours causes by that limit: the caller's context did not end.
+func endedByUs(ctx context.Context, err error) error {
 	var limit timeoutError
-	if errors.As(context.Cause(ctx), &limit) {
+	switch cause := context.Cause(ctx); {
+	case errors.As(cause, &limit):
 		return limit
+	case errors.Is(cause, errSentOnce):
+		return errSentOnce
 	}
 	return err
 }
@@ -165,7 +171,7 @@ func (b *idleBody) Read(p []byte) (int, error) {
 	n, err := b.body.Read(p)
 	b.timer.Stop()
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = &sendError{cause: timedOut(b.ctx, err)}
+		err = &sendError{cause: endedByUs(b.ctx, err)}
 	}
 	return n, err
 }
