@@ -182,10 +182,6 @@ func (r *reader) psCall(c psCommand) {
 		r.unknownCode("which program runs stands in a variable")
 		return
 	}
-	if first.block {
-		r.psInner(c.words)
-		return
-	}
 	if full, ok := psAliases[name]; ok {
 		name = full
 	}

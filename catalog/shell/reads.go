@@ -17,6 +17,8 @@ type readRule struct {
 	bare bool
 	// one means that it writes to its second operand.
 	one bool
+	// also has to hold besides, if there is one.
+	also func(args []word) bool
 }
 
 // reads lists the programs that can only read. What is missing here changes something: a wrong entry costs a machine,
@@ -37,7 +39,7 @@ var reads = map[string]readRule{
 	"apt":         {verbs: "list show search policy depends rdepends"},
 	"apt-cache":   {verbs: "policy show search depends rdepends madison stats"},
 	"blkid":       {only: []string{"-o", "-s", "-t", "-L", "-U", "-p", "-i"}},
-	"crontab":     {only: []string{"-l", "-u"}, bare: true},
+	"crontab":     {only: []string{"-l", "-u"}, bare: true, also: lists},
 	"date":        {not: []string{"-s", "--set"}, verbs: "+"},
 	"dmesg":       {only: []string{"-T", "-H", "-k", "-u", "-l", "-f", "-x", "-t", "-w", "--ctime", "--level", "--facility", "--human", "--since", "--until"}, bare: true},
 	"dnf":         {verbs: "list info search repolist check-update"},
@@ -46,23 +48,23 @@ var reads = map[string]readRule{
 	"file":        {not: []string{"-C", "--compile"}},
 	"hostname":    {not: []string{"-F", "--file", "-b", "--boot"}, bare: true},
 	"hostnamectl": {verbs: "status"},
-	"ip":          {only: []string{"-4", "-6", "-s", "-d", "-o", "-j", "-p", "-br", "-brief", "-c", "-json"}, verbs: "addr address a link l route r rule neigh n"},
+	"ip":          {only: []string{"-4", "-6", "-s", "-d", "-o", "-j", "-p", "-br", "-brief", "-c", "-json"}, verbs: "addr address a link l route r rule neigh n", also: showsOnly},
 	"iptables":    {only: []string{"-L", "-S", "-n", "-v", "-t"}},
 	"journalctl":  {not: []string{"--vacuum-size", "--vacuum-time", "--vacuum-files", "--rotate", "--flush", "--sync", "--relinquish-var", "--smart-relinquish-var", "--setup-keys", "--update-catalog", "--cursor-file"}},
 	"loginctl":    {verbs: "list-sessions list-users show-session show-user session-status user-status"},
 	"lsof":        {not: []string{"-D"}},
 	"mount":       {only: []string{"-l", "-t"}, bare: true},
-	"rpm":         {only: []string{"-q", "-a", "-i", "-l", "-f", "-c", "-V", "--query", "--info", "--list", "--changelog"}},
+	"rpm":         {only: []string{"-q", "-a", "-i", "-l", "-f", "-c", "-V", "--query", "--info", "--list", "--changelog"}, also: queries},
 	"lastlog":     {not: []string{"-C", "-S", "--clear", "--set"}},
 	"pidstat":     {not: []string{"-e"}},
 	"sar":         {not: []string{"-o"}},
-	"service":     {},
+	"service":     {also: asksStatus},
 	"sort":        {not: []string{"-o", "--output", "--compress-program"}},
 	"ss":          {not: []string{"-K", "--kill", "-D", "--diag"}},
-	"sysctl":      {only: []string{"-a", "-n", "-N", "--all", "--values"}},
+	"sysctl":      {only: []string{"-a", "-n", "-N", "--all", "--values"}, also: setsNothing},
 	"systemctl":   {verbs: "status show cat list-units list-unit-files list-timers list-sockets list-dependencies list-jobs is-active is-enabled is-failed is-system-running get-default"},
 	"timedatectl": {verbs: "status show timesync-status list-timezones"},
-	"top":         {only: []string{"-b", "-n", "-d", "-p", "-u", "-o", "-c", "-w"}},
+	"top":         {only: []string{"-b", "-n", "-d", "-p", "-u", "-o", "-c", "-w"}, also: isBatch},
 	"ufw":         {verbs: "status"},
 	"uniq":        {one: true},
 	"yum":         {verbs: "list info search repolist check-update"},
@@ -85,16 +87,19 @@ func (r *reader) isRead(c command) bool {
 	if !listed || c.steered || folder != "" && !binFolders[folder] {
 		return false
 	}
-	return rule.allows(name, c.args())
+	return rule.allows(c.args())
 }
 
-func (rule readRule) allows(name string, args []word) bool {
-	guarded := len(rule.not) > 0 || len(rule.only) > 0 || rule.bare || rule.one || rule.verbs != ""
+func (rule readRule) allows(args []word) bool {
+	if rule.also != nil && !rule.also(args) {
+		return false
+	}
+	if len(rule.not) == 0 && rule.only == nil && rule.verbs == "" && !rule.bare && !rule.one {
+		return true
+	}
 	operands := 0
 	for i, w := range args {
 		switch {
-		case !guarded:
-			return true
 		case w.splits, strings.HasPrefix(w.text, string(hole)):
 			return false
 		case strings.HasPrefix(w.text, "-") && len(w.text) > 1:
@@ -104,21 +109,40 @@ func (rule readRule) allows(name string, args []word) bool {
 		case rule.isValue(args, i):
 		case rule.bare, rule.one && operands > 0, rule.verbs != "" && operands == 0 && !rule.isVerb(w.text):
 			return false
-		case name == "ip" && operands == 1 && !isOneOf(w.text, "show list ls get"):
-			return false
-		case name == "sysctl" && strings.Contains(w.text, "="):
-			return false
 		default:
 			operands++
 		}
 	}
-	switch name {
-	case "service":
-		return len(args) == 2 && args[1].text == "status" || len(args) == 1 && args[0].text == "--status-all"
-	case "top":
-		return slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-b") })
-	}
 	return true
+}
+
+func asksStatus(args []word) bool {
+	return len(args) == 2 && args[1].text == "status" || len(args) == 1 && args[0].text == "--status-all"
+}
+
+// showsOnly reads the objects of ip, behind which stands a verb, or none.
+func showsOnly(args []word) bool {
+	operands := slices.DeleteFunc(slices.Clone(args), func(w word) bool { return strings.HasPrefix(w.text, "-") })
+	return len(operands) < 2 || operands[1].known() && isOneOf(operands[1].text, "show list ls get")
+}
+
+func setsNothing(args []word) bool {
+	return !slices.ContainsFunc(args, func(w word) bool { return !w.known() || strings.Contains(w.text, "=") })
+}
+
+// queries reports whether rpm only answers. In its other modes the same letters mean to install.
+func queries(args []word) bool {
+	return len(args) > 0 && (strings.HasPrefix(args[0].text, "-q") || args[0].text == "--query")
+}
+
+// lists reports whether crontab prints its table. Without that option it reads a new one.
+func lists(args []word) bool {
+	return slices.ContainsFunc(args, func(w word) bool { return w.text == "-l" })
+}
+
+// isBatch reports whether top only prints. Otherwise its user can end programs.
+func isBatch(args []word) bool {
+	return slices.ContainsFunc(args, func(w word) bool { return strings.HasPrefix(w.text, "-b") })
 }
 
 // isVerb reports whether the first operand is one with which the program reads. That of date is a format.

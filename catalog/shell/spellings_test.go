@@ -99,6 +99,29 @@ func TestReadingIsToldFromChanging(t *testing.T) {
 	}
 }
 
+func TestChangingIsToldFromReading(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"rm x", "sudo rm x", "service nginx stop", "service nginx", "service nginx status x", "ip addr add x dev y", "ip addr flush dev x", "ip link set x down", "ip netns exec x rm y", "sysctl -w a=b", "sysctl a=b",
+		"sysctl -p", "top", "systemctl restart x", "hostname x", "hostname -F x", "date -s now", "date 0101", "dmesg -c", "dmesg --clear", "crontab -r", "crontab", "crontab -u root", "crontab x", "crontab -", "mount /dev/x /y",
+		"mount -a", "mount -o remount /", "uniq a b", "sort -o x y", "sort --outp=x y", "sort -uo x y", "find . -delete", "find . -fls x", "find . -exec rm {} +", "find $x", "journalctl --rotate",
+		"journalctl --vacuum-s=1", "journalctl --cursor-file=x", "ss -K", "lsof -D b", "sar -o x", "rpm -e x", "rpm -i x", "dpkg -i x", "dpkg --purge x", "apt install x", "yum update", "dnf $x", "timedatectl set-time x",
+		"hostnamectl set-hostname x", "loginctl terminate-user x", "ufw disable", "iptables -F", "iptables -A INPUT", "netplan apply", "swapon /dev/x", "blkid -g", "file -C", "lastlog -C", "pidstat -e rm x", "nginx",
+		"cat x > y", "cat x >> y", "cat > /etc/x", "ls &> y", "ls >| y", "ls 2> y", "ls 3<> y", "ls >& y", "cat x | tee y", "cat x | sh", "cat x | bash -s", "ls | xargs rm", "PATH=/tmp ls", "LD_PRELOAD=x ls",
+		"export PATH=/tmp; ls", "/tmp/ls", "./ls", "alias ls=rm; ls", "ls() { rm x; }; ls", "$x", "$(cat x)", "eval $x", ". x", "source x", "bash x", "bash -c \"$x\"", "trap 'rm x' EXIT", "sed -i s/a/b/ x",
+		"awk 1 x", "vi x", "less x", "git log", "docker rm x", "docker exec c ls", "kill 1", "reboot", "su - x", "sudo -i", "sudo su", "nohup x", "echo $(rm x)", "cat <(rm x)", "curl https://x", "wget https://x",
+		"if [ -f x ]; then rm x; fi", "for f in a b; do rm $f; done", "cp a b", "mv a b", "touch x", "chmod 1 x", "mkdir x", "python3 -c 1", "unknown", "scp a b", "rsync a b", "psql -c x", "systemctl $x", "ip $x",
+	} {
+		quoted := "ssh web01 '" + strings.ReplaceAll(line, "'", `'\''`) + "'"
+		if r := shell.Read(quoted, shell.Bash); len(r.Machines) != 1 || r.Machines[0] != (shell.Machine{Name: "web01", Changed: true}) {
+			t.Errorf("%s\nis read as %q, want web01 changed", quoted, short(r))
+		}
+		if r := shell.Read("ssh web01 bash -s <<'E_N_D'\n"+line+"\nE_N_D", shell.Bash); len(r.Machines) != 1 || !r.Machines[0].Changed {
+			t.Errorf("%s\non stdin is read as %q, want web01 changed", line, short(r))
+		}
+	}
+}
+
 func TestHarmlessMentions(t *testing.T) {
 	t.Parallel()
 	expectReadings(t, shell.Bash, []spelling{
@@ -271,5 +294,84 @@ func TestSeveralMachines(t *testing.T) {
 		{"ssh fe80::1%eth0 reboot", "?"},
 		{"ssh root@2001:db8::5 reboot", "2001:db8::5!"},
 		{"ssh web01 reboot; (", "web01! ?"},
+		{`ssh web01 "cat \$HOME/x"`, "web01"},
+		{`"ssh" "web01" "cat \"x y\""`, "web01"},
+		{"ssh web01 <<E\ncat \\$x\nE", "web01"},
+		{"ssh web01 <<E\ncat $x\nE", "web01!"},
+		{"ssh web01 <<<'df -h'", "web01"},
+		{"ssh web01 df 0<&3", "web01"},
+		{"ssh web01 bash <<< df < x", "web01!"},
+		{"rsync --list-only web01:x y", "web01"},
+		{"rsync -avn x web01:y", "web01"},
+		{"sftp web01:/x", "web01!"},
+		{"ssh-copy-id -i x root@web01", "web01!"},
+		{"ssh-copy-id $H", "?"},
+		{"rsync x", "-"},
+		{"rsync --rsync-path='sudo rsync' x web01:y", "web01! ?"},
+		{"rsync -e 'ssh x' a web01:b", "web01! ?"},
+		{"rsync -e 'ssh -F x' a web01:b", "web01! ?"},
+		{"ssh -E log web01 df", "web01 here!"},
+		{"virsh", "here! ?"},
+		{"virsh 'start web01; ls'", "?"},
+		{"virsh $x web01", "?"},
+		{"govc vm.destroy", "?"},
+		{"govc", "-"},
+		{"govc $x", "?"},
+		{"govc vm.power -off -vm.ip 10.0.0.1", "10.0.0.1! ?"},
+		{"qm", "-"},
+		{"qm $x 100", "?"},
+		{"qm guest cmd 100 ping", "100!"},
+		{"ansible", "?"},
+		{"ansible --list-hosts all", "-"},
+		{"ansible web01.x -m setup", "web01.x"},
+		{"ansible web01.x -m shell -a 'df > y'", "web01.x!"},
+		{"ansible web01.x -m copy", "web01.x!"},
+		{"ansible web01.x", "web01.x!"},
+		{"ansible $x -m copy", "?"},
+		{"ansible web01.x -e ansible_host=db01 -m copy", "web01.x! ?"},
+		{"ansible web01.x --ssh-extra-args=-J -m copy", "web01.x! ?"},
+		{"ansible web01.x -l $x -m copy", "?"},
+		{"ansible web01.x -l \"$x\" -m copy", "web01.x! ?"},
+		{"docker $x ps", "?"},
+		{"docker -H unix:///x rm y", "here!"},
+		{"docker -H ssh://localhost rm y", "?"},
+		{"docker --context x ps", "-"},
+		{"winrs -r:web01", "web01!"},
+		{"winrs -r:web01 type x", "web01"},
+		{"hostnamectl -H root@web01 status", "web01"},
+		{"zerto-rewind --version", "-"},
+		{"zerto-rewind", "?"},
+		{"cmd", "here! ?"},
+		{"powershell ssh web01 reboot", "web01! here!"},
+		{"powershell -ExecutionPolicy Bypass -File x.ps1", "here!"},
+		{"powershell x.ps1", "here!"},
+		{"pwsh -e abc", "here! ?"},
+		{"pwsh -ec abc", "here! ?"},
+		{"pwsh $x", "here! ?"},
+		{"pwsh", "here! ?"},
+		{"pwsh -version", "-"},
+		{"pwsh -NoProfile -NonInteractive -Command 'Get-Date'", "-"},
+		{"kubectl", "-"},
+		{"kubectl auth can-i x", "-"},
+		{"kubectl rollout restart x", "?"},
+		{"curl --url file:///x", "-"},
+		{"curl -X POST", "?"},
+		{"wget -e x https://y", "here! ?"},
+		{"helm", "-"},
+		{"helm list", "-"},
+		{"aws --version", "-"},
+		{"aws $x", "?"},
+		{"terraform $x", "?"},
+		{"flock x", "here!"},
+		{"at -f x now", "here!"},
+		{"trap", "-"},
+		{"eval", "-"},
+		{"bash --version", "-"},
+		{"bash -c", "-"},
+		{"bash -", "here! ?"},
+		{"bash /dev/stdin", "here! ?"},
+		{"sudo", "-"},
+		{"timeout $x ssh web01 reboot", "here! ?"},
+		{"env -S \"ssh web01 $x\"", "web01! here! ?"},
 	})
 }
