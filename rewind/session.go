@@ -35,7 +35,7 @@ type Limits struct {
 	Listing time.Duration
 	// Reconcile is how long the effect of a write whose answer was lost is looked for: 1 min.
 	Reconcile time.Duration
-	// Settle is how long the tag of a change that was named is looked for after an insert that may have been its own: 10 s.
+	// Settle is how long the tag of a change that was named is looked for after an insert that may have been its own: 30 s.
 	Settle time.Duration
 	// Mount is how long an FLR mount may take: 10 min.
 	Mount time.Duration
@@ -52,7 +52,7 @@ func (l Limits) withDefaults() Limits {
 	}{
 		{&l.Listing, 3 * time.Minute},
 		{&l.Reconcile, time.Minute},
-		{&l.Settle, 10 * time.Second},
+		{&l.Settle, 30 * time.Second},
 		{&l.Mount, 10 * time.Minute},
 		{&l.Unmount, time.Minute},
 		{&l.Abandon, 10 * time.Minute},

@@ -107,7 +107,7 @@ func connect(t *testing.T, sim *zvmtest.Server, opts ...rewind.Option) (*zvm.Cli
 		rewind.WithAgent("patch-bot"),
 		rewind.WithSchedule(task.Schedule{Min: 2 * time.Millisecond, Max: 20 * time.Millisecond}),
 		rewind.WithLimits(rewind.Limits{
-			Listing: 5 * time.Second, Reconcile: 500 * time.Millisecond, Settle: 300 * time.Millisecond, Mount: 5 * time.Second, Unmount: 2 * time.Second,
+			Listing: 5 * time.Second, Reconcile: 500 * time.Millisecond, Settle: 800 * time.Millisecond, Mount: 5 * time.Second, Unmount: 2 * time.Second,
 		}),
 	}, opts...)
 	s, err := rewind.NewSession(client, opts...)
