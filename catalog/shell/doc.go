@@ -14,7 +14,8 @@
 //
 // A machine is only read if every program that runs there is in a short list of those that write nothing, with the
 // options that make some of them write left out, and no output goes into a file. Every other program changes it. Sudo
-// makes no difference. A line that makes a recovery point, such as "qm snapshot", counts as reading.
+// makes no difference. A line that makes a recovery point, such as "qm snapshot", counts as reading. What another machine
+// is given to run is read as if its login shell were one in the tradition of the Bourne shell.
 //
 // # The agent's own machine
 //

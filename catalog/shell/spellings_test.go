@@ -102,7 +102,7 @@ func TestReadingIsToldFromChanging(t *testing.T) {
 func TestChangingIsToldFromReading(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"rm x", "sudo rm x", "service nginx stop", "service nginx", "service nginx status x", "ip addr add x dev y", "ip addr flush dev x", "ip link set x down", "ip netns exec x rm y", "sysctl -w a=b", "sysctl a=b",
+		"rm x", "sudo rm x", "sudo -k rm x", "busybox --install", "/usr/bin/time -o x ls", "strace -o x ls", "sudo -e x", "service nginx stop", "service nginx", "service nginx status x", "ip addr add x dev y", "ip addr flush dev x", "ip link set x down", "ip netns exec x rm y", "sysctl -w a=b", "sysctl a=b",
 		"sysctl -p", "top", "systemctl restart x", "hostname x", "hostname -F x", "date -s now", "date 0101", "dmesg -c", "dmesg --clear", "crontab -r", "crontab", "crontab -u root", "crontab x", "crontab -", "mount /dev/x /y",
 		"mount -a", "mount -o remount /", "uniq a b", "sort -o x y", "sort --outp=x y", "sort -uo x y", "find . -delete", "find . -fls x", "find . -exec rm {} +", "find $x", "journalctl --rotate",
 		"journalctl --vacuum-s=1", "journalctl --cursor-file=x", "ss -K", "lsof -D b", "sar -o x", "rpm -e x", "rpm -i x", "dpkg -i x", "dpkg --purge x", "apt install x", "yum update", "dnf $x", "timedatectl set-time x",

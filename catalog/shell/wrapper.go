@@ -16,14 +16,16 @@ type wrapper struct {
 	elsewhere []string
 	// split are options whose value is a command line.
 	split []string
+	// writes are options that name a file to write.
+	writes []string
 }
 
 var wrappers = map[string]wrapper{
-	"sudo":             {options: grammar{"aCcDgpRrTtUuh", "--user --group --chdir --close-from --prompt --chroot --role --type --command-timeout --other-user --host"}, assigns: true, noProgram: []string{"-l", "--list", "-v", "--validate", "-V", "--version", "-K", "-k"}, elsewhere: []string{"-h", "--host"}},
+	"sudo":             {options: grammar{"aCcDgpRrTtUuh", "--user --group --chdir --close-from --prompt --chroot --role --type --command-timeout --other-user --host"}, assigns: true, noProgram: []string{"-l", "--list", "-v", "--validate", "-V", "--version", "-K"}, elsewhere: []string{"-h", "--host"}},
 	"doas":             {options: grammar{"aCu", ""}},
 	"env":              {options: grammar{"uCS", "--unset --chdir --split-string"}, assigns: true, split: []string{"-S", "--split-string"}},
 	"nohup":            {},
-	"time":             {options: grammar{"fo", "--format --output"}},
+	"time":             {options: grammar{"fo", "--format --output"}, writes: []string{"-o", "--output"}},
 	"nice":             {options: grammar{"n", "--adjustment"}},
 	"ionice":           {options: grammar{"cnpPu", "--class --classdata"}},
 	"timeout":          {options: grammar{"ks", "--kill-after --signal"}, operands: 1},
@@ -45,8 +47,8 @@ var wrappers = map[string]wrapper{
 	"proxychains4":     {options: grammar{"f", ""}},
 	"torsocks":         {},
 	"chroot":           {options: grammar{"", "--userspec --groups"}, operands: 1},
-	"strace":           {options: grammar{"abeEIoOpPsSuUX", ""}},
-	"ltrace":           {options: grammar{"aAeFlnopsuwx", ""}},
+	"strace":           {options: grammar{"abeEIoOpPsSuUX", "--output"}, writes: []string{"-o", "--output"}},
+	"ltrace":           {options: grammar{"aAeFlnopsuwx", "--output"}, writes: []string{"-o", "--output"}},
 	"unshare":          {},
 	"nsenter":          {options: grammar{"tSG", "--target"}},
 	"systemd-run":      {options: grammar{"HMpuEt", "--unit --property --host --machine --setenv --slice --description --on-active --on-calendar --uid --gid"}, elsewhere: []string{"-H", "--host", "-M", "--machine"}},
@@ -75,6 +77,9 @@ func (r *reader) wrapped(w wrapper, c command) {
 	}
 	if has(options, w.elsewhere...) {
 		r.found.unresolved(strangeOptions)
+	}
+	if has(options, w.writes...) {
+		r.changes()
 	}
 	if has(options, w.noProgram...) {
 		return
@@ -105,10 +110,14 @@ func (r *reader) wrapped(w wrapper, c command) {
 	r.run(c.with(rest...))
 }
 
-// emptyWrapper reads a wrapper that is given no program: sudo and env then run a shell, or print.
+// emptyWrapper reads a wrapper that is given no program: it prints, or its options make it do something of its own, such
+// as to run a shell.
 func (r *reader) emptyWrapper(options []option) {
-	if has(options, "-i", "-s", "--login", "--shell") {
+	switch {
+	case has(options, "-i", "-s", "--login", "--shell"):
 		r.shellOnStdin()
+	case len(options) > 0:
+		r.changes()
 	}
 }
 
