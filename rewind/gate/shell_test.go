@@ -61,6 +61,26 @@ func TestCommandLineIsJudgedByWhatItDoes(t *testing.T) {
 	}
 }
 
+func TestCommandLineRunsOnceItsMachinesAreGuarded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.protect(t, "web01")
+	g := newGate(t, func() (gate.Guards, error) { return s.session, nil }, gate.Policy{Commands: shell.Reader{}})
+	for line, want := range map[string]gate.Decision{
+		"ssh root@web01 reboot":              gate.Allow,
+		"ssh web01 reboot && ssh db01 df":    gate.Allow,
+		"scp x web01:/etc/x":                 gate.Allow,
+		"ssh web01 reboot; ssh db01 reboot":  gate.Deny,
+		"ssh web01 reboot; ssh $H reboot":    gate.Ask,
+		"ssh web01 reboot; kubectl delete x": gate.Ask,
+	} {
+		v := g.Decide(t.Context(), call("", "Bash", map[string]any{"command": line}))
+		if v.Decision != want || (want == gate.Allow) != (len(v.Guards) == 1) {
+			t.Errorf("%s: %s (%s) with %d guards, want %s", line, v.Decision, v.Reason, len(v.Guards), want)
+		}
+	}
+}
+
 func TestShellOfAServerIsNotRead(t *testing.T) {
 	t.Parallel()
 	c, err := builtIn(t).With(catalog.Entry{Server: "remote", Tool: "Bash", Command: []string{"command"}})
