@@ -119,7 +119,7 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Pla
 				return nil
 			}
 		}
-		folder, err := s.zvm.BrowseFLR(ctx, m.session, l.GuestPath)
+		folder, err := s.listFolder(ctx, m.session, l.GuestPath)
 		for _, i := range folder.Items {
 			l.Items = append(l.Items, listedItem(i))
 		}

@@ -1,0 +1,270 @@
+package rewind
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// mostMounts bounds how many partitions one path leads through.
+const mostMounts = 4
+
+// locate finds the one item that a guest path means, by browsing: paths in a session start with a partition, which is
+// no mount point, and often no drive letter (zvm-wire 6.4, 13).
+//
+// Where a partition is mounted is not told, so the path is followed as the guest would follow it, from every partition
+// that may be its "/". What another partition holds counts only behind a folder that may be a mount point, which is an
+// empty one: a folder that holds anything answers for itself, and a file that is gone from it is not found. An empty
+// folder in which nothing is mounted cannot be told from a mount point; the path of the item found says where it was.
+//
+// Anything that leaves a choice is an [*AmbiguousPathError]: a second hit, files hidden below a mount point, and another
+// partition that has the path's first folder but not the rest.
+func (s *Session) locate(ctx context.Context, m mounted, p guestPath) (zvm.Item, error) {
+	f := &finder{path: p, browser: browser{s: s, session: m.session, folders: map[string]zvm.Listing{}}}
+	top, err := f.list(ctx, "")
+	if err != nil {
+		return zvm.Item{}, err
+	}
+	for _, i := range top.Items {
+		if i.Type != "Disk" {
+			f.partitions = append(f.partitions, i)
+			continue
+		}
+		disk, err := f.list(ctx, i.Path)
+		if err != nil {
+			return zvm.Item{}, err
+		}
+		f.partitions = append(f.partitions, disk.Items...)
+	}
+	roots, err := f.roots(ctx)
+	if err != nil {
+		return zvm.Item{}, err
+	}
+	for _, start := range p.starts(top.Items, roots) {
+		if err := f.follow(ctx, way{partition: start.at, stays: start.named || p.drive != ""}, start.at, start.rest); err != nil {
+			return zvm.Item{}, err
+		}
+	}
+	return f.answer()
+}
+
+// finder looks for one path in one session.
+type finder struct {
+	browser
+
+	path       guestPath
+	partitions []zvm.Item
+	// hits are where the path leads to. Hidden ones lie behind a folder that is no mount point unless it hides files:
+	// they make a hit doubtful, and are none by themselves.
+	hits, hidden []zvm.Item
+	// contested is true once a partition had the path's first folder but not the rest: it may be the one that is meant.
+	contested bool
+}
+
+// way is how one place was come to.
+type way struct {
+	partition zvm.Item
+	above     []string // the partitions that were left at a mount point
+	stays     bool     // whoever asked named the partition
+	hidden    bool
+}
+
+// linuxRoot are folders that every Linux system keeps at its "/", the last three as empty ones.
+var linuxRoot = []string{"etc", "dev", "proc", "sys"}
+
+// roots returns the partitions that the path may start on: the one that looks like a Linux "/", if there is just one, and
+// all of them otherwise.
+func (f *finder) roots(ctx context.Context) ([]zvm.Item, error) {
+	if f.path.drive != "" || len(f.partitions) < 2 {
+		return f.partitions, nil
+	}
+	var roots []zvm.Item
+	for _, p := range f.partitions {
+		if !p.Browsable || ignoresCase(p) {
+			continue
+		}
+		top, err := f.list(ctx, p.Path)
+		if err != nil {
+			return nil, err
+		}
+		lacks := func(name string) bool {
+			return !slices.ContainsFunc(top.Items, func(i zvm.Item) bool { return i.Browsable && i.Name() == name })
+		}
+		if !slices.ContainsFunc(linuxRoot, lacks) {
+			roots = append(roots, p)
+		}
+	}
+	if len(roots) != 1 {
+		return f.partitions, nil
+	}
+	return roots, nil
+}
+
+func (f *finder) follow(ctx context.Context, w way, at zvm.Item, rest []string) error {
+	if at.Type == "Partition" {
+		w.partition = at
+	}
+	switch inside := at.Path != w.partition.Path; {
+	case len(rest) == 0 && w.hidden:
+		f.hidden = append(f.hidden, at)
+		return nil
+	case len(rest) == 0:
+		f.hits = append(f.hits, at)
+		return nil
+	case !at.Browsable:
+		f.contested = f.contested || inside && !w.hidden
+		return nil
+	default:
+		return f.enter(ctx, w, at, rest, inside)
+	}
+}
+
+func (f *finder) enter(ctx context.Context, w way, at zvm.Item, rest []string, inside bool) error {
+	folder, err := f.list(ctx, at.Path)
+	if err != nil {
+		return err
+	}
+	next := matching(folder.Items, rest[0], func(zvm.Item) bool { return ignoresCase(w.partition) })
+	if len(next) == 0 && !folder.Complete {
+		return fmt.Errorf("%s: what the server lists is not all it holds, and %q is not among it", at.Path, rest[0])
+	}
+	for _, item := range next {
+		if err := f.follow(ctx, w, item, rest[1:]); err != nil {
+			return err
+		}
+	}
+	if !inside {
+		return nil
+	}
+	known := len(f.hits)
+	empty := len(folder.Items) == 0
+	if empty || len(next) > 0 {
+		if err := f.cross(ctx, w, rest, empty); err != nil {
+			return err
+		}
+	}
+	if len(next) == 0 && len(f.hits) == known && !w.hidden {
+		f.contested = true
+	}
+	return nil
+}
+
+// cross goes on in the partitions that may be mounted where w has come to.
+func (f *finder) cross(ctx context.Context, w way, rest []string, empty bool) error {
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	if w.stays || len(w.above) == mostMounts || ignoresCase(w.partition) {
+		return nil
+	}
+	beyond := way{above: append(slices.Clip(w.above), w.partition.Path), hidden: w.hidden || !empty}
+	for _, p := range f.partitions {
+		if slices.Contains(beyond.above, p.Path) {
+			continue
+		}
+		switch elsewhere, err := f.holdsStart(ctx, p); {
+		case err != nil:
+			return err
+		case elsewhere:
+			continue
+		}
+		beyond.partition = p
+		if err := f.follow(ctx, beyond, p, rest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// holdsStart reports whether a partition has the path's first folder with anything in it. It is not mounted below that
+// folder then.
+func (f *finder) holdsStart(ctx context.Context, partition zvm.Item) (bool, error) {
+	if !partition.Browsable {
+		return false, nil
+	}
+	top, err := f.list(ctx, partition.Path)
+	if err != nil {
+		return false, err
+	}
+	for _, i := range matching(top.Items, f.path.parts[0], func(zvm.Item) bool { return false }) {
+		if !i.Browsable {
+			continue
+		}
+		folder, err := f.list(ctx, i.Path)
+		if err != nil || len(folder.Items) > 0 {
+			return true, err
+		}
+	}
+	return false, nil
+}
+
+func (f *finder) answer() (zvm.Item, error) {
+	var places []string
+	for _, h := range f.hits {
+		places = append(places, h.Path)
+	}
+	if len(places) == 0 {
+		missing := &PathNotFoundError{Path: f.path.text}
+		for _, p := range f.partitions {
+			missing.Roots = append(missing.Roots, p.Path)
+		}
+		return zvm.Item{}, missing
+	}
+	for _, h := range f.hidden {
+		places = append(places, h.Path)
+	}
+	slices.Sort(places)
+	places = slices.Compact(places)
+	if len(places) > 1 || f.contested {
+		return zvm.Item{}, &AmbiguousPathError{Path: f.path.text, Hits: places}
+	}
+	return f.hits[0], nil
+}
+
+// browser walks one session, listing each folder once.
+type browser struct {
+	s       *Session
+	session zvm.SessionID
+	folders map[string]zvm.Listing
+}
+
+func (b *browser) list(ctx context.Context, path string) (zvm.Listing, error) {
+	if listing, known := b.folders[path]; known {
+		return listing, nil
+	}
+	listing, err := b.s.listFolder(ctx, b.session, path)
+	if err != nil {
+		return zvm.Listing{}, err
+	}
+	b.folders[path] = listing
+	return listing, nil
+}
+
+// listFolder lists one folder, or the top of a session for the empty path. A row of another folder is not an item of this
+// one: it is left out, and the listing is not complete then. One path in two different rows is an error.
+func (s *Session) listFolder(ctx context.Context, session zvm.SessionID, path string) (zvm.Listing, error) {
+	listing, err := s.zvm.BrowseFLR(ctx, session, path)
+	if err != nil {
+		if path == "" {
+			return zvm.Listing{}, fmt.Errorf("listing partitions: %w", err)
+		}
+		return zvm.Listing{}, fmt.Errorf("browsing %s: %w", path, err)
+	}
+	own := zvm.Listing{Complete: listing.Complete}
+	rows := make(map[string]zvm.Item, len(listing.Items))
+	for _, i := range listing.Items {
+		first, again := rows[i.Path]
+		switch {
+		case path != "" && i.Path != path+"/"+i.Name(), i.Name() == "":
+			own.Complete = false
+		case again && (first.Size != i.Size || first.Browsable != i.Browsable || first.Downloadable != i.Downloadable):
+			return zvm.Listing{}, fmt.Errorf("the server lists %s twice, as different items", i.Path)
+		case !again:
+			rows[i.Path] = i
+			own.Items = append(own.Items, i)
+		}
+	}
+	return own, nil
+}
