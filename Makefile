@@ -10,7 +10,7 @@ TAGS      := keycloak
 FUZZTIME  ?= 5s
 BENCH     ?= .
 
-.PHONY: help tools fmt fmt-check vet lint tidy-check build readme cross test race profiles keycloak fuzz-short fuzz-long tagged \
+.PHONY: help tools fmt fmt-check vet lint tidy-check build readme cross test race profiles property keycloak fuzz-short fuzz-long tagged \
 	bench cover vuln words ci
 
 help: ## Show this list
@@ -57,6 +57,9 @@ race: ## Run the tests under the race detector; a skip not in .ci/allowed-skips 
 
 profiles: ## Run the loop's suite against the simulator's realistic and hostile profiles
 	@.ci/profiles
+
+property: ## Make 20,000 random guarded changes under random faults and cancellations
+	go test -run WhateverHappens -timeout 15m ./rewind -steps 20000
 
 keycloak: ## Test the client against a real Keycloak, fetched with Maven
 	@.ci/keycloak

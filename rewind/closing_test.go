@@ -100,7 +100,7 @@ func TestLaw5_OneBrokenJournalDoesNotStopTheSweep(t *testing.T) {
 	}
 }
 
-// a transport that panics once while the mount is awaited
+// panicAt is a transport that panics once, on a request of the test's choice.
 type panicAt struct {
 	next http.RoundTripper
 	on   func(*http.Request) bool
@@ -115,6 +115,7 @@ func (p *panicAt) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 func TestLaw5_APanicWhileAMountIsAwaitedLeavesNothingOpen(t *testing.T) {
+	t.Parallel()
 	w := newWorld(t)
 	g := w.guard(t, "web01")
 	rt := &panicAt{next: w.sim.Client().Transport, on: func(r *http.Request) bool {

@@ -35,7 +35,7 @@ func (c *coalescer[T]) get(ctx context.Context) (T, error) {
 	r := c.next
 	r.waiting++
 	if !c.running {
-		c.start()
+		c.start() //nolint:contextcheck // the reading carries the context it runs on
 	}
 	c.mu.Unlock()
 
@@ -76,7 +76,7 @@ func (c *coalescer[T]) start() {
 		defer c.mu.Unlock()
 		c.running = false
 		if c.next != nil {
-			c.start()
+			c.start() //nolint:contextcheck // the reading carries the context it runs on
 		}
 	}()
 }
