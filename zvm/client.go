@@ -91,6 +91,15 @@ func newClient(base *url.URL, cred Credentials, cfg config, parent *Client) (*Cl
 // BaseURL returns the address given to New in its normal form: lower-case host, no trailing slash.
 func (c *Client) BaseURL() string { return c.sender.base.String() }
 
+// Trouble returns why the last attempt to reach the server got no answer, for a caller whose time has ended while something was
+// tried again on everybody's behalf. It is empty after an answer, and before the first attempt has ended.
+func (c *Client) Trouble() string {
+	if last := c.sender.trouble.Load(); last != nil {
+		return *last
+	}
+	return ""
+}
+
 // String names the server. Like every other print of a Client it shows no secret.
 func (c *Client) String() string { return fmt.Sprintf("zvm.Client(%s)", c.BaseURL()) }
 

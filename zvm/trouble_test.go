@@ -42,10 +42,16 @@ func TestADeadlineCarriesTheLastTrouble(t *testing.T) {
 		if err := read(); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "no answer yet, last: connection refused") {
 			t.Errorf("error is %v", err)
 		}
+		if got := c.Trouble(); got != "connection refused" {
+			t.Errorf("Trouble is %q", got)
+		}
 		time.Sleep(time.Minute) // until the login has given up
 		up.Store(true)
 		if err := read(); err != nil {
 			t.Error(err)
+		}
+		if got := c.Trouble(); got != "" {
+			t.Errorf("Trouble after an answer is %q", got)
 		}
 		slow.Store(true)
 		if err := read(); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "refused") {
