@@ -103,6 +103,10 @@ func answerTo(ctx context.Context, in *input, c Config) (a answer, whole bool) {
 
 // judge asks the gate, on a goroutine of its own so that nothing the gate does can outwait the deadline.
 func judge(ctx context.Context, p *payload, c Config) gate.Verdict {
+	deadline, _ := ctx.Deadline()
+	// The gate is told to come to an end a little earlier, so that it can still say what it was waiting for.
+	early, cancel := context.WithDeadlineCause(ctx, deadline.Add(-time.Until(deadline)/20), errTooSlow)
+	defer cancel()
 	verdict := make(chan gate.Verdict, 1)
 	go func() {
 		defer func() {
@@ -110,7 +114,7 @@ func judge(ctx context.Context, p *payload, c Config) gate.Verdict {
 				verdict <- gate.Verdict{Reason: "The hook failed while it judged this call. The call did not run."}
 			}
 		}()
-		verdict <- decide(ctx, p, c)
+		verdict <- decide(early, p, c)
 	}()
 	select {
 	case v := <-verdict:
