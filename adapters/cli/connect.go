@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
-	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/spf13/pflag"
 
@@ -30,7 +32,7 @@ func Connect(io IO, url string) (*zvm.Client, error) {
 // client returns the client that the settings describe, or one error that tells everything that is wrong with them.
 func (a *app) client() (*zvm.Client, error) {
 	r := a.reader()
-	url := r.required(setURL)
+	url := r.url()
 	credentials, options := r.credentials(func(warning string) { a.log.Warn(warning) })
 	options = append(options, zvm.WithLogger(a.log))
 	if realm := r.text(setRealm); realm != "" {
@@ -43,9 +45,51 @@ func (a *app) client() (*zvm.Client, error) {
 	}
 	client, err := zvm.New(url, credentials, options...)
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, &settingsError{inOurWords(err)}
 	}
+	a.zvm = client
 	return client, nil
+}
+
+// unreachable says why the ZVM gave no answer, where an error does not: what is tried again on behalf of several callers
+// goes on when one of them leaves. It is empty when there is nothing to add.
+func (a *app) unreachable(err error) string {
+	if a.zvm == nil || is[*zvm.Error](err) || a.zvm.Trouble() == "" {
+		return ""
+	}
+	return fmt.Sprintf("no answer from %s: %s", a.zvm.BaseURL(), a.zvm.Trouble())
+}
+
+// url returns the address of the ZVM. It is checked before anything else is known, so that one message tells it all.
+func (r *reader) url() string {
+	url := r.required(setURL)
+	if url != "" {
+		if _, err := zvm.New(url, zvm.Tokens(nobody{})); err != nil {
+			r.problem("%s: %s", setURL.variable, strings.TrimPrefix(err.Error(), "zvm: "))
+		}
+	}
+	return url
+}
+
+// nobody has no token.
+type nobody struct{}
+
+func (nobody) Token(context.Context) (zvm.Token, error) { return zvm.Token{}, errors.New("no token") }
+
+// inOurWords names the variable in place of the option that the client takes it by.
+func inOurWords(err error) error {
+	var refused *zvm.OptionError
+	if !errors.As(err, &refused) {
+		return err
+	}
+	variable := map[string]string{
+		"WithRealm": setRealm.variable, "WithClientID": setClientID.variable, "WithRootCAs": setCAFile.variable,
+		"WithCertSHA256": setCertSHA256.variable, "WithInsecureSkipVerify": setInsecure.variable,
+	}[refused.Option]
+	if variable == "" {
+		return err
+	}
+	return fmt.Errorf("%s: %s", variable, refused.Reason)
 }
 
 func (r *reader) tokenCache() []zvm.Option {
@@ -125,63 +169,15 @@ func (a *app) catalogue() (*catalog.Catalog, error) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", setCatalog.variable, err)}
+		return nil, &settingsError{fmt.Errorf("%s: %w", setCatalog.variable, err)}
 	}
 	user, err := catalog.Load(data)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
+		return nil, &settingsError{fmt.Errorf("%s: %w", path, err)}
 	}
 	merged, err := catalog.Merge(base, user)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("%s: %w", path, err)}
+		return nil, &settingsError{fmt.Errorf("%s: %w", path, err)}
 	}
 	return merged, nil
-}
-
-// progress returns what is told of each stage: a log line with -v, a line for a person at a terminal, nothing else.
-func (a *app) progress() func(rewind.Event) {
-	watched := a.io.Terminal && !a.json && !a.verbose
-	return func(e rewind.Event) {
-		if watched {
-			a.say("%s", stageLine(e))
-			return
-		}
-		a.log.Debug("stage", stageAttributes(e)...)
-	}
-}
-
-func stageAttributes(e rewind.Event) []any {
-	attributes := []any{slog.String("stage", string(e.Stage))}
-	for _, text := range []struct{ name, value string }{
-		{"vm", e.VM.Name},
-		{"vpg", e.VPGName},
-		{"task", string(e.Task.ID)},
-		{"tag", e.Tag},
-		{"checkpoint", string(e.Checkpoint)},
-		{"session", string(e.Session)},
-	} {
-		if text.value != "" {
-			attributes = append(attributes, slog.String(text.name, text.value))
-		}
-	}
-	if e.Task.ID != "" {
-		attributes = append(attributes, slog.String("state", e.Task.State.String()), slog.Int("progress", e.Task.Progress))
-	}
-	if e.Bytes > 0 {
-		attributes = append(attributes, slog.Int64("bytes", e.Bytes))
-	}
-	return attributes
-}
-
-func stageLine(e rewind.Event) string {
-	line := string(e.Stage)
-	for _, text := range []string{e.VM.Name, e.VPGName, string(e.Checkpoint)} {
-		if text != "" {
-			line += " " + text
-		}
-	}
-	if e.Task.ID != "" {
-		line += fmt.Sprintf(" %s %s %d %%", e.Task.ID, e.Task.State, e.Task.Progress)
-	}
-	return line
 }

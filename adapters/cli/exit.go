@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/task"
@@ -29,6 +30,24 @@ type usageError struct{ error }
 
 func (e *usageError) Unwrap() error { return e.error }
 
+// settingsError says that a setting is missing or wrong, wherever it comes from.
+type settingsError struct{ error }
+
+func (e *settingsError) Unwrap() error { return e.error }
+
+// hintError is an error with what a person may do about it.
+type hintError struct {
+	error
+
+	hint string
+}
+
+func (e *hintError) Unwrap() error { return e.error }
+
+func hinted(err error, format string, args ...any) error {
+	return &hintError{err, fmt.Sprintf(format, args...)}
+}
+
 // interruptedError says that the command was ended from outside.
 type interruptedError struct{ error }
 
@@ -51,7 +70,7 @@ func exitCode(err error) int {
 		return exitLeftOpen
 	case is[*interruptedError](err):
 		return exitInterrupted
-	case is[*usageError](err):
+	case is[*usageError](err), is[*settingsError](err):
 		return exitUsage
 	}
 	var partial *rewind.PartialGuardError
@@ -90,10 +109,10 @@ func causeCode(err error) int {
 	case is[*rewind.AmbiguousVMError](err), is[*rewind.AmbiguousPathError](err):
 		return exitAmbiguous
 	case is[*rewind.NotProtectedError](err), is[*rewind.StateError](err), is[*rewind.NotDownloadableError](err),
-		errors.Is(err, rewind.ErrNotLocal):
+		errors.Is(err, rewind.ErrNotLocal), errors.Is(err, rewind.ErrTestRunning):
 		return exitNotPossible
 	case is[*rewind.NotFoundError](err), is[*rewind.PathNotFoundError](err), errors.Is(err, rewind.ErrCheckpointGone),
-		errors.Is(err, zvm.ErrNotFound):
+		errors.Is(err, rewind.ErrNoTest), errors.Is(err, zvm.ErrNotFound):
 		return exitNotFound
 	}
 	return exitFailed

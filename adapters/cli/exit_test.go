@@ -61,7 +61,8 @@ func TestExitCodes(t *testing.T) {
 			code: 4,
 		},
 		{name: "no such VM", args: []string{"find", "nobody"}, code: 5, says: []string{"nobody", "Production"}},
-		{name: "no such change", args: []string{"browse", "--change", "c9", "/"}, code: 5, says: []string{"c9"}},
+		{name: "no such change", args: []string{"browse", "--change", "c9", "/"}, code: 5, says: []string{"c9", "zerto-rewind guards VM\n"}},
+		{name: "no such change of a VM", args: []string{"browse", "--change", "c9", "--vm", "web01", "/"}, code: 5, says: []string{"zerto-rewind guards web01\n"}},
 		{name: "no such task", args: []string{"task", "0.0"}, code: 5},
 		{
 			name: "no such path", prep: (*world).guard,
@@ -131,11 +132,15 @@ func TestExitCodes(t *testing.T) {
 		},
 		{name: "an unknown command", args: []string{"restore"}, code: 64},
 		{name: "a misspelt command", args: []string{"protct"}, code: 64, says: []string{`"protct"`, "this? protect\n"}},
-		{name: "an unknown flag", args: []string{"find", "web01", "--bogus"}, code: 64},
-		{name: "a missing argument", args: []string{"find"}, code: 64},
+		{name: "an unknown flag", args: []string{"find", "web01", "--bogus"}, code: 64, says: []string{"see zerto-rewind find --help"}},
+		{name: "a missing argument", args: []string{"find"}, code: 64, says: []string{"missing: VM", "see zerto-rewind find --help"}},
+		{name: "a missing path", args: []string{"recover", "--change", "c1", "-o", "x"}, code: 64, says: []string{"missing: PATH", "see zerto-rewind recover --help"}},
+		{name: "an argument too many", args: []string{"task", "1", "2"}, code: 64, says: []string{`too many: "2"`}},
+		{name: "no VM to protect", args: []string{"protect", "--action", "x"}, code: 64, says: []string{"missing: VM"}},
+		{name: "a duration of no sense", args: []string{"guards", "web01", "--since", "soon"}, code: 64, says: []string{"--since", "7d"}},
 		{name: "a missing flag", args: []string{"protect", "web01"}, code: 64, says: []string{"action"}},
 		{name: "an empty action", args: []string{"protect", "web01", "--action", " "}, code: 64},
-		{name: "a negative limit", args: []string{"find", "web01", "--timeout", "-1s"}, code: 64},
+		{name: "a negative limit", args: []string{"find", "web01", "--timeout", "-1s"}, code: 64, says: []string{"negative"}},
 		{name: "an address without TLS", prep: func(w *world) { w.env["ZVM_URL"] = "http://zvm.example.com" }, args: []string{"find", "web01"}, code: 64},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -237,7 +242,11 @@ func TestSweepClosesWhatWasLeftOpen(t *testing.T) {
 	w.guard()
 	w.sim.On("DELETE", "/v1/flrs/*").Times(1).Status(403, `{"Message":"no"}`)
 	w.run("recover", "--change", "c1", "/etc/hosts", "-o", filepath.Join(t.TempDir(), "hosts")).want(t, 9)
-	golden(t, "sweep.txt", steady(w.mustRun("sweep").out))
+	found := w.mustRun("sweep")
+	golden(t, "sweep.txt", steady(found.out))
+	if found.err != "--apply closes them\n" {
+		t.Errorf("stderr:\n%s", found.err)
+	}
 	if n := len(w.sim.LiveFLRSessions()); n != 1 {
 		t.Errorf("a dry sweep left %d sessions, want 1", n)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/task"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -54,11 +56,13 @@ func TestExitCodeOfEachKindOfError(t *testing.T) {
 		{"an object that is gone", missing, 5},
 		{"a VM that is not there", &rewind.NotFoundError{}, 5},
 		{"a checkpoint that is gone", fmt.Errorf("x: %w", rewind.ErrCheckpointGone), 5},
+		{"no failover test", fmt.Errorf("x: %w", rewind.ErrNoTest), 5},
 		{"a path that is not there", &rewind.PathNotFoundError{}, 5},
 		{"a name of several VMs", &rewind.AmbiguousVMError{}, 6},
 		{"a path of several places", &rewind.AmbiguousPathError{}, 6},
 		{"a VM that is not protected", &rewind.NotProtectedError{}, 7},
 		{"a VPG of another site", &rewind.NotLocalError{}, 7},
+		{"a failover test that runs already", fmt.Errorf("x: %w", rewind.ErrTestRunning), 7},
 		{"a file that is held back", &rewind.NotDownloadableError{}, 7},
 		{"a task out of time", outOfTime, 8},
 		{"a task whose caller set a deadline", &task.WaitError{Err: context.DeadlineExceeded}, 8},
@@ -67,6 +71,7 @@ func TestExitCodeOfEachKindOfError(t *testing.T) {
 		{"a failure, and a session left open", errors.Join(missing, open), 9},
 		{"an interruption that left a session open", &interruptedError{open}, 9},
 		{"usage", &usageError{missing}, 64},
+		{"settings", hinted(&settingsError{missing}, "x"), 64},
 		{"an interruption", &interruptedError{partial(&task.WaitError{Err: context.Canceled})}, 130},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -75,5 +80,28 @@ func TestExitCodeOfEachKindOfError(t *testing.T) {
 				t.Errorf("exitCode(%v) = %d, want %d", tt.err, got, tt.want)
 			}
 		})
+	}
+}
+
+// What may be open is not called closed.
+func TestOnlyWhatIsSureIsSaidOfAnEndedRecover(t *testing.T) {
+	t.Parallel()
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for name, tt := range map[string]struct {
+		ctx  context.Context
+		dest string
+		err  error
+		want []string
+	}{
+		"interrupted":             {ended, "x", context.Canceled, []string{"nothing was written, and no FLR session of this command is left open"}},
+		"interrupted, to stdout":  {ended, toStdout, context.Canceled, []string{"no FLR session of this command is left open"}},
+		"a session is left open":  {ended, "x", &rewind.LeftOpenError{Err: context.Canceled}, nil},
+		"a mount without a trace": {ended, "x", fmt.Errorf("x: %w", zvm.ErrOutcomeUnknown), nil},
+		"a failure":               {t.Context(), "x", fs.ErrPermission, nil},
+	} {
+		if diff := cmp.Diff(tt.want, hints(explainNoRecovery(tt.ctx, tt.dest, tt.err))); diff != "" {
+			t.Errorf("%s: hints (-want +got):\n%s", name, diff)
+		}
 	}
 }

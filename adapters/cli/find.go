@@ -16,7 +16,7 @@ func (a *app) find() *cobra.Command {
 		Long: `Find resolves a VM's name, host name, IP address or vmIdentifier to exactly one VM, and shows every VPG it is in. A VPG
 that protects takes a tagged checkpoint now. A VPG is local when files come back through this ZVM: file-level recovery
 runs at the recovery site. A VM that no VPG protects now is found all the same.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("VM"),
 	}, time.Minute, func(ctx context.Context, args []string) error {
 		session, _, err := a.session()
 		if err != nil {

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -22,13 +21,10 @@ type listedGuard struct {
 func (a *app) guards() *cobra.Command {
 	since := 24 * time.Hour
 	c := a.command(cobra.Command{
-		Use:   "guards VM [--since 24h]",
+		Use:   "guards VM [--since 24h|7d]",
 		Short: "Find the guards of a VM again, newest first, from the journals of its VPGs",
-		Args:  cobra.ExactArgs(1),
+		Args:  exactly("VM"),
 	}, 10*time.Minute, func(ctx context.Context, args []string) error {
-		if since < 0 {
-			return &usageError{errors.New("--since is negative")}
-		}
 		session, _, err := a.session()
 		if err != nil {
 			return err
@@ -45,7 +41,7 @@ func (a *app) guards() *cobra.Command {
 		}
 		return a.result(list, func(t *table) { showGuards(t, list.Guards) })
 	})
-	c.Flags().DurationVar(&since, "since", since, "how far back to look, as a `duration`; 0 means as far as the journals reach")
+	c.Flags().Var((*span)(&since), "since", "how far back to look, as a `duration` such as 90m, 7d or 2w; 0 for as far as the journals reach")
 	return c
 }
 
@@ -60,6 +56,6 @@ func showGuards(t *table, guards []listedGuard) {
 		for i, c := range g.Checkpoints {
 			pins[i] = fmt.Sprintf("%s %s", c.VPGName, c.CheckpointID)
 		}
-		t.row(moment(g.StartedAt), g.ChangeID, orDash(g.Agent), orDash(g.Action), yesNo(g.Complete), strings.Join(pins, ", "))
+		t.row(moment(g.StartedAt), g.ChangeID, orDash(g.Agent), orDash(taggedAction(g.GuardRecord)), yesNo(g.Complete), strings.Join(pins, ", "))
 	}
 }

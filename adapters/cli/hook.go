@@ -2,13 +2,16 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
 	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
+	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
@@ -18,18 +21,20 @@ const exitBlocked = 2
 
 const hookName = "hook"
 
+// hookLimit is far below the 30 s after which the least patient host lets the tool run (hooks 0).
+const hookLimit = 4 * time.Second
+
 func (a *app) hook() *cobra.Command {
 	var host string
-	c := a.command(cobra.Command{
+	c := a.inSteps(cobra.Command{
 		Use:   hookName + " [--host claude]",
 		Short: "Judge one tool call of an agent before it runs: the body of a pre-tool-use hook",
 		Long: `Hook reads one tool call from stdin and answers as its host expects: a tool that changes a machine runs only while a
-guard of that machine stands; for a tool that is unknown the human is asked. It exits 0, or 2 to block the call.`,
-		Args: cobra.NoArgs,
-	}, 0, func(ctx context.Context, _ []string) error {
-		if !a.verbose {
-			a.log = slog.New(slog.DiscardHandler) // hosts read stderr as the reason of a refusal
-		}
+guard of that machine stands; for a tool that is unknown the human is asked. A shell's call is judged by the machines
+that its command line addresses. It exits 0, or 2 to block the call. Nothing is logged, not even with -v.`,
+		Args: exactly(),
+	}, hookLimit, "`limit` for the verdict, which has to be shorter than the host's own for a hook", func(ctx context.Context, _ []string) error {
+		a.log = slog.New(slog.DiscardHandler) // with -v too: hosts read stderr as the reason of a refusal
 		a.exit = hookadapter.Run(ctx, a.io.In, a.io.Out, a.io.Err,
 			hookadapter.Config{Host: host, Gate: a.gate, Deadline: a.limit})
 		return nil
@@ -52,6 +57,27 @@ func (a *app) gate() (*gate.Gate, error) {
 	}
 	return gate.New(known, func() (gate.Guards, error) {
 		session, _, err := a.session()
-		return session, err
+		if err != nil {
+			return nil, err
+		}
+		return explained{session, a}, nil
 	}, gate.Policy{Commands: shell.Reader{}})
+}
+
+// explained are guards whose look-up, when it fails, says where and why.
+type explained struct {
+	journals gate.Guards
+	app      *app
+}
+
+// Guards adds the ZVM's address to an error, and why it gave no answer.
+func (e explained) Guards(ctx context.Context, vm string, since time.Duration) ([]*rewind.Guard, error) {
+	found, err := e.journals.Guards(ctx, vm, since)
+	if err == nil {
+		return found, nil
+	}
+	if why := e.app.unreachable(err); why != "" {
+		return nil, fmt.Errorf("%s: %w", why, err)
+	}
+	return nil, fmt.Errorf("the ZVM at %s: %w", e.app.zvm.BaseURL(), err)
 }

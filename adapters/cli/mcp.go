@@ -15,7 +15,7 @@ func (a *app) mcp() *cobra.Command {
 		Short: "Offer the rewind loop to an agent as an MCP server on stdin and stdout",
 		Long: `Mcp serves the Model Context Protocol over stdin and stdout until stdin ends. Files are written below --recover-dir
 alone; without it, small text files come back inside the answer.`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 	}, 0, func(ctx context.Context, _ []string) error {
 		session, _, err := a.session()
 		if err != nil {

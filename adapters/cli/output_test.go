@@ -2,11 +2,13 @@ package cli_test
 
 import (
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/adapters/cli"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
@@ -29,6 +31,8 @@ func TestOutputOfEachCommand(t *testing.T) {
 		{"check", []string{"check", "proxmox", "stop_vm"}},
 		{"check-unknown", []string{"check", "nobody", "frob"}},
 		{"check-built-in", []string{"check", "-", "Read"}},
+		{"check-shell", []string{"check", "Bash"}},
+		{"check-full-name", []string{"check", "mcp__ssh-mcp__run-command"}},
 		{"check-undo", []string{"check", "proxmox", "delete_snapshot"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -50,6 +54,7 @@ func afterOneGuard(t *testing.T, args []string) outcome {
 	w := newWorld(t)
 	w.sim.AddVM("db01", w.sim.AddVPG("db", zvmtest.VPGConfig{}))
 	w.guard()
+	w.sim.Advance(2 * time.Minute) // an insert that has just ended would be waited for by the next one
 	args = slices.Clone(args)
 	for i, arg := range args {
 		if arg == "TASK" {
@@ -57,6 +62,40 @@ func afterOneGuard(t *testing.T, args []string) outcome {
 		}
 	}
 	return w.mustRun(args...)
+}
+
+func TestProtectWithoutAnAgentIsWarnedAbout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.without("ZERTO_REWIND_AGENT").mustRun("protect", "web01", "--action", "x")
+	o.want(t, 0, "level=WARN", "no agent is named", "ZERTO_REWIND_AGENT")
+	if n := strings.Count(o.err, "no agent"); n != 1 {
+		t.Errorf("said %d times", n)
+	}
+}
+
+func TestGuardsShowTheActionAsProtectDoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	protect := w.mustRun("protect", "web01", "--action", "stop | start\tnginx")
+	guards := w.mustRun("guards", "web01")
+	for _, o := range []outcome{protect, guards} {
+		if !strings.Contains(o.out, "stop / start nginx") {
+			t.Errorf("stdout:\n%s", o.out)
+		}
+	}
+}
+
+func TestGuardsReachAsFarBackAsAsked(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.guard()
+	w.sim.Advance(2 * time.Hour)
+	for since, found := range map[string]bool{"1h": false, "119m": false, "3h": true, "1d": true, "0": true} {
+		if o := w.mustRun("guards", "web01", "--since", since); strings.Contains(o.out, "c1") != found {
+			t.Errorf("--since %s: want found %t:\n%s", since, found, o.out)
+		}
+	}
 }
 
 func TestRecoverWritesTheFileAndItsEvidence(t *testing.T) {
@@ -79,6 +118,10 @@ func TestRecoverWritesTheFileAndItsEvidence(t *testing.T) {
 
 func TestVersion(t *testing.T) {
 	t.Parallel()
+	short := emptyWorld(t).mustRun("--version").out
+	if long := emptyWorld(t).mustRun("version").out; !strings.HasPrefix(short, "zerto-rewind ") || strings.Fields(short)[1] != strings.Fields(long)[1] {
+		t.Errorf("--version printed %q, version %q", short, long)
+	}
 	var got map[string]string
 	o := emptyWorld(t).mustRun("version", "--json")
 	if err := json.Unmarshal([]byte(o.out), &got); err != nil {
@@ -170,6 +213,42 @@ func TestProgressIsForPeopleOrOnRequest(t *testing.T) {
 	}
 }
 
+// A task is looked at many times, and told of when its state changes.
+func TestATaskIsToldOfWhenItsStateChanges(t *testing.T) {
+	t.Parallel()
+	for _, mode := range [][]string{{}, {"-v"}} {
+		w := newWorld(t, zvmtest.WithInsertTime(time.Hour))
+		var err strings.Builder
+		args := append(mode, "protect", "web01", "--action", "x", "--timeout", "3s")
+		cli.Run(t.Context(), cli.IO{Out: io.Discard, Err: &err, Env: w.lookup, Terminal: true}, args)
+		said := 0
+		for line := range strings.Lines(err.String()) {
+			if (strings.HasPrefix(line, "task ") || strings.Contains(line, "stage=task")) && strings.Contains(line, "InProgress") {
+				said++
+			}
+		}
+		if looks := w.sim.Count("GET", "/v1/tasks/*"); said != 2 || looks <= 2 {
+			t.Errorf("%v: two tasks were looked at %d times and told of %d times:\n%s", mode, looks, said, err.String())
+		}
+	}
+}
+
+func TestCommandsWithoutAZVMDoNotShowItsSettings(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	for command, shown := range map[string]string{
+		"version": "", "sim": "", "check": "--catalog", "find": "--catalog --url --cert-sha256", "hook": "--catalog --url --cert-sha256",
+	} {
+		help := w.mustRun(command, "--help").out
+		for _, flag := range []string{"--catalog", "--url", "--cert-sha256"} {
+			if got, want := strings.Contains(help, flag+" "), strings.Contains(shown, flag); got != want {
+				t.Errorf("the help of %s shows %s: %t, want %t", command, flag, got, want)
+			}
+		}
+	}
+	w.mustRun("--url", "https://zvm.example.com", "version")
+}
+
 func TestVerboseHasALinePerRequestAndStage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -189,11 +268,12 @@ func TestHelp(t *testing.T) {
 	w := emptyWorld(t)
 	var all strings.Builder
 	for _, command := range []string{
-		"", "find", "protect", "guards", "browse", "recover", "task", "check", "hook", "mcp", "sim", "version",
+		"", "find", "protect", "guards", "browse", "recover", "test", "test start", "test status", "test stop", "clone", "clone start",
+		"clone abort", "sweep", "task", "check", "hook", "mcp", "sim", "version",
 	} {
 		args := []string{"--help"}
 		if command != "" {
-			args = []string{command, "--help"}
+			args = append(strings.Fields(command), "--help")
 		}
 		help := w.mustRun(args...).out
 		if local, _, ok := strings.Cut(help, "\nGlobal Flags:"); ok {

@@ -11,6 +11,9 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
+// protectLimit is above what the session waits for by itself: a tag in a journal, and the effect of a lost insert.
+const protectLimit = 5 * time.Minute
+
 func (a *app) protect() *cobra.Command {
 	var change rewind.Change
 	c := a.command(cobra.Command{
@@ -22,14 +25,17 @@ exit code 0 the change is guarded, with any other it is not.
 
 A tagged checkpoint is crash-consistent within its VPG, and never across VPGs. Checkpoints cannot be deleted: a tag stays
 in its journal until it ages out. Running protect again under the same --change uses the tagged checkpoints that stand.`,
-		Args: cobra.MinimumNArgs(1),
-	}, 2*time.Minute, func(ctx context.Context, args []string) error {
+		Args: atLeastOne("VM"),
+	}, protectLimit, func(ctx context.Context, args []string) error {
 		if strings.TrimSpace(change.Action) == "" {
 			return &usageError{errors.New("--action is empty: say what is about to be done")}
 		}
 		session, _, err := a.session()
 		if err != nil {
 			return err
+		}
+		if session.Agent() == "" {
+			a.log.Warn("no agent is named, so the tag will read \"-\": give --agent or " + setAgent.variable)
 		}
 		guard, err := session.ProtectAll(ctx, args, change)
 		if err != nil {
@@ -44,13 +50,9 @@ in its journal until it ages out. Running protect again under the same --change 
 }
 
 func showGuard(t *table, g rewind.GuardRecord) {
-	names := make([]string, len(g.VMs))
-	for i, vm := range g.VMs {
-		names[i] = vm.Name
-	}
 	t.row("change", g.ChangeID)
-	t.row("action", orDash(g.Action))
-	t.row("vms", strings.Join(names, ", "))
+	t.row("action", orDash(taggedAction(g)))
+	t.row("vms", vmNames(g.VMs))
 	t.row("proof", string(g.Proof)+" at "+moment(g.ProvenAt))
 	t.blank()
 	t.row("VPG", "CHECKPOINT", "TIME", "LOCAL", "TASK", "STATE")
@@ -60,4 +62,22 @@ func showGuard(t *table, g rewind.GuardRecord) {
 	for _, v := range g.Skipped {
 		t.row(v.VPGName, "-", "-", "-", "-", "not tagged: "+v.Reason)
 	}
+}
+
+// taggedAction returns the action as the journal tells it, which is what everybody sees later.
+func taggedAction(g rewind.GuardRecord) string {
+	for _, c := range g.Checkpoints {
+		if tag, ok := rewind.ParseTag(c.Tag); ok {
+			return tag.Action
+		}
+	}
+	return g.Action
+}
+
+func vmNames(vms []rewind.VM) string {
+	names := make([]string, len(vms))
+	for i, vm := range vms {
+		names[i] = vm.Name
+	}
+	return strings.Join(names, ", ")
 }

@@ -22,6 +22,7 @@ type errorReport struct {
 	Candidates []rewind.Protection       `json:"candidates,omitempty"`
 	Paths      []string                  `json:"paths,omitempty"`
 	LeftOpen   *leftOpen                 `json:"leftOpen,omitempty"`
+	Hints      []string                  `json:"hints,omitempty"` // for people
 }
 
 // failedVPG is a VPG without a proven checkpoint of the change.
@@ -42,7 +43,7 @@ type leftOpen struct {
 }
 
 func report(err error) errorReport {
-	r := errorReport{Message: err.Error(), ExitCode: exitCode(err)}
+	r := errorReport{Message: err.Error(), ExitCode: exitCode(err), Hints: hints(err)}
 	var (
 		partial     *rewind.PartialGuardError
 		waiting     *task.WaitError
@@ -81,9 +82,38 @@ func report(err error) errorReport {
 	return r
 }
 
+// hints returns what a person may do about an error: what the command knows, then what its kind tells.
+func hints(err error) []string {
+	var all []string
+	var given *hintError
+	if errors.As(err, &given) {
+		all = append(all, given.hint)
+	}
+	var refused *zvm.Error
+	if errors.As(err, &refused) {
+		switch refused.Trust {
+		case zvm.TrustAuthority:
+			all = append(all, "set "+setCAFile.variable+" to a file with the authority, or "+setCertSHA256.variable+" to the certificate's fingerprint")
+		case zvm.TrustPin:
+			all = append(all, "if the certificate is the ZVM's own, set "+setCertSHA256.variable+" to its fingerprint")
+		case zvm.TrustName:
+			all = append(all, "use a name from the certificate in "+setURL.variable+", or set "+setCertSHA256.variable+" to its fingerprint")
+		case zvm.TrustUnfit:
+			all = append(all, "to accept exactly this certificate, set "+setCertSHA256.variable+" to its fingerprint")
+		}
+	}
+	if errors.Is(err, zvm.ErrNoLogin) {
+		all = append(all, "check "+setURL.variable+" and "+setRealm.variable)
+	}
+	return all
+}
+
 // reportError prints an error on stderr: one JSON object, or lines for a person with how to go on.
 func (a *app) reportError(err error) {
 	r := report(err)
+	if why := a.unreachable(err); why != "" {
+		r.Hints = append(r.Hints, why)
+	}
 	if a.json {
 		encoder := json.NewEncoder(a.io.Err)
 		encoder.SetEscapeHTML(false)
@@ -93,7 +123,11 @@ func (a *app) reportError(err error) {
 	if is[*interruptedError](err) {
 		a.say("interrupted")
 	}
-	a.say("error: %s", strings.Join(errorLines(err), "; "))
+	lines := errorLines(err)
+	a.say("error: %s", lines[0])
+	for _, line := range lines[1:] {
+		a.say("  %s", line)
+	}
 	for _, id := range r.TaskIDs {
 		a.say("look again: zerto-rewind task %s --wait", id)
 	}
@@ -101,24 +135,27 @@ func (a *app) reportError(err error) {
 		// Only a tag that stands is found again: before its task has ended, another one would be inserted beside it.
 		a.say("to finish the guard when no task runs: zerto-rewind protect with the same VMs and --action, and --change %s", r.ChangeID)
 	}
-	if is[*usageError](err) && !a.running {
-		a.say("see zerto-rewind --help")
+	for _, hint := range r.Hints {
+		a.say("%s", hint)
 	}
 }
 
-// errorLines takes joined errors apart, whose text is one line for each.
+// errorLines gives each of joined errors a line of its own, whatever stands in front of the first.
 func errorLines(err error) []string {
-	for inner := errors.Unwrap(err); inner != nil && inner.Error() == err.Error(); inner = errors.Unwrap(err) {
-		err = inner
-	}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		var parts []string
+	text := err.Error()
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		joined, ok := inner.(interface{ Unwrap() []error })
+		if !ok {
+			continue
+		}
+		var lines []string
 		for _, e := range joined.Unwrap() {
-			parts = append(parts, e.Error())
+			lines = append(lines, e.Error())
 		}
-		if strings.Join(parts, "\n") == err.Error() {
-			return parts
+		if front, ok := strings.CutSuffix(text, strings.Join(lines, "\n")); ok && len(lines) > 0 {
+			lines[0] = front + lines[0]
+			return lines
 		}
 	}
-	return []string{err.Error()}
+	return []string{text}
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
 // IO is what a command sees of the world. Results go to Out, everything else to Err.
@@ -27,16 +29,25 @@ type IO struct {
 	Env func(name string) (value string, set bool)
 	// Terminal says that a person watches Err: progress is shown there.
 	Terminal bool
+	// Interactive says that this person can answer questions on In.
+	Interactive bool
 }
 
 // OS returns the standard streams and the environment of this process.
 func OS() IO {
-	info, err := os.Stderr.Stat()
+	watched := isTerminal(os.Stderr)
 	return IO{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
-		Env:      os.LookupEnv,
-		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
+		Env:         os.LookupEnv,
+		Terminal:    watched,
+		Interactive: watched && isTerminal(os.Stdin),
 	}
+}
+
+// isTerminal also takes the null device for one. Nothing is lost on it, and it answers no question.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 func (io IO) variable(name string) string {
@@ -64,6 +75,9 @@ func Run(ctx context.Context, io IO, args []string) int {
 	if !a.running {
 		err = &usageError{errors.New(strings.Join(strings.Fields(err.Error()), " "))} // cobra's take several lines
 	}
+	if is[*usageError](err) && !is[*hintError](err) {
+		err = hinted(err, "see %s --help", command.CommandPath())
+	}
 	if ctx.Err() != nil {
 		err = &interruptedError{err}
 	}
@@ -86,6 +100,7 @@ type app struct {
 	limit    time.Duration // of the whole command; zero means none
 	exit     int           // of a command that ended without an error
 	log      *slog.Logger
+	zvm      *zvm.Client // the one that was made last, nil before
 }
 
 func (a *app) root() *cobra.Command {
@@ -105,18 +120,20 @@ Exit codes:
   3  partial, or outcome unknown   9    something was left open; the closing command is printed
   4  authentication or permission  64   usage or settings
   5  not found                     130  interrupted
-  6  ambiguous`,
+  6  ambiguous                     2    of hook alone: the tool call is blocked`,
+		Version:       readBuild().Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	flags := root.PersistentFlags()
-	flags.BoolVarP(&a.verbose, "verbose", "v", false, "one log line per request and stage on stderr")
+	flags.BoolVarP(&a.verbose, "verbose", "v", false, "one log line on stderr for each request, each stage and each change of a task's state")
 	flags.BoolVar(&a.json, "json", false, "one JSON document on stdout; errors as one JSON object on stderr")
 	a.settings.register(flags)
 	root.AddCommand(
-		a.find(), a.protect(), a.guards(), a.browse(), a.recover(), a.sweep(), a.task(), a.check(),
-		a.hook(), a.mcp(), a.sim(), a.version(),
+		a.find(), a.protect(), a.guards(), a.browse(), a.recover(), a.failoverTest(), a.clone(), a.sweep(), a.task(),
+		a.settings.offline(a.check(), setCatalog), a.hook(), a.mcp(), a.settings.offline(a.sim()), a.settings.offline(a.version()),
 	)
 	return root
 }
@@ -126,23 +143,34 @@ type action func(ctx context.Context, args []string) error
 
 // command makes a command whose time limit can be set; a limit of zero means none.
 func (a *app) command(c cobra.Command, limit time.Duration, do action) *cobra.Command {
+	usage := "`limit` for the whole command, 0 for none"
+	if limit == 0 {
+		usage = "`limit` for the whole command (default none)"
+	}
+	return a.inSteps(c, limit, usage, func(ctx context.Context, args []string) error {
+		ctx, cancel := a.limited(ctx)
+		defer cancel()
+		return do(ctx, args)
+	})
+}
+
+// inSteps makes a command that puts its time limit to each of its steps by itself, by [app.limited].
+func (a *app) inSteps(c cobra.Command, limit time.Duration, usage string, do action) *cobra.Command {
 	c.DisableFlagsInUseLine = true
-	c.Flags().DurationVar(&limit, "timeout", limit, "`limit` for the whole command; 0 means none")
+	c.Flags().Var((*span)(&limit), "timeout", usage)
 	c.RunE = func(cmd *cobra.Command, args []string) error {
-		if limit < 0 {
-			return errors.New("--timeout is negative")
-		}
 		a.running, a.limit = true, limit
 		a.log = a.logger()
-		ctx := cmd.Context()
-		if limit > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, limit, &timeLimitError{limit})
-			defer cancel()
-		}
-		return do(ctx, args)
+		return do(cmd.Context(), args)
 	}
 	return &c
+}
+
+func (a *app) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.limit == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, a.limit, &timeLimitError{a.limit})
 }
 
 // logger writes to stderr: warnings, and with -v every request and stage. In JSON mode each line is a JSON object.
@@ -161,7 +189,7 @@ func (a *app) logger() *slog.Logger {
 type timeLimitError struct{ limit time.Duration }
 
 func (e *timeLimitError) Error() string {
-	return fmt.Sprintf("the time limit of %v was reached", e.limit)
+	return fmt.Sprintf("the time limit of %s was reached", inWords(e.limit))
 }
 
 func (e *timeLimitError) Is(target error) bool { return target == context.DeadlineExceeded }

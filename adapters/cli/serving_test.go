@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -275,6 +276,31 @@ func TestHookLetsAChangeRunOnlyUnderAGuard(t *testing.T) {
 	w.guard()
 	if allowed := w.hook("mcp__proxmox__stop_vm"); allowed != (outcome{}) {
 		t.Errorf("under a guard: %+v", allowed)
+	}
+}
+
+// A person who reads the refusal learns where the hook looked, what went wrong and what to try, and a host reads nothing
+// else on stderr.
+func TestHookSaysWhyGuardsCouldNotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := "https://" + listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	denied := newWorld(t).with("ZVM_URL", url).hook("mcp__proxmox__stop_vm", "-v", "--timeout", "1s")
+	for _, text := range []string{`"deny"`, url, "connection refused", "zerto-rewind find web01"} {
+		if !strings.Contains(denied.out, text) {
+			t.Errorf("stdout lacks %q:\n%s", text, denied.out)
+		}
+	}
+	w := newWorld(t).with("ZVM_URL", url)
+	w.run("find", "web01", "--timeout", "1s").want(t, 1, "connection refused", strings.TrimPrefix(url, "https://"))
+	if denied.code != 0 || denied.err != "" {
+		t.Errorf("exit code %d, stderr:\n%s", denied.code, denied.err)
 	}
 }
 

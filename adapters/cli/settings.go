@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -34,22 +36,41 @@ var (
 	setInsecure         = setting{"insecure-skip-verify", "ZVM_INSECURE_SKIP_VERIFY", "do not check the ZVM's certificate: whoever intercepts the connection reads the password"}
 	setAgent            = setting{"agent", "ZERTO_REWIND_AGENT", "`name` of the agent, which goes into every tag"}
 	setHuman            = setting{"human", "ZERTO_REWIND_HUMAN", "`name` of the person the agent works for"}
-	setStateDir         = setting{"state-dir", "ZERTO_REWIND_STATE_DIR", "`folder` for what is kept between runs"}
+	setStateDir         = setting{"state-dir", "ZERTO_REWIND_STATE_DIR", "`folder` in which --token-cache keeps tokens (default ~/.local/state/zerto-rewind, or as the system says)"}
 	setTokenCache       = setting{"token-cache", "ZERTO_REWIND_TOKEN_CACHE", "keep tokens in the state folder, so that not every run logs in"}
 	setCatalog          = setting{"catalog", "ZERTO_REWIND_CATALOG", "`file` laid over the built-in catalogue"}
 )
 
-func (s *settings) register(flags *pflag.FlagSet) {
-	s.flags = flags
-	for _, text := range []setting{
+// texts and choices are the settings that have a flag.
+func texts() []setting {
+	return []setting{
 		setURL, setUsername, setPasswordFile, setClientID, setClientSecretFile, setRealm, setCAFile, setCertSHA256,
 		setAgent, setHuman, setStateDir, setCatalog,
-	} {
+	}
+}
+
+func choices() []setting { return []setting{setInsecure, setTokenCache} }
+
+func (s *settings) register(flags *pflag.FlagSet) {
+	s.flags = flags
+	for _, text := range texts() {
 		flags.String(text.flag, "", text.help+" [$"+text.variable+"]")
 	}
-	for _, choice := range []setting{setInsecure, setTokenCache} {
+	for _, choice := range choices() {
 		flags.Bool(choice.flag, false, choice.help+" [$"+choice.variable+"=1]")
 	}
+}
+
+// offline leaves the settings out of the help of a command that reaches no ZVM, but for those that it uses all the same.
+// The flags stay where they are: in front of the command's name nobody knows yet which one it will be.
+func (s *settings) offline(c *cobra.Command, used ...setting) *cobra.Command {
+	c.SetHelpFunc(func(c *cobra.Command, args []string) {
+		for _, set := range slices.Concat(texts(), choices()) {
+			s.flags.Lookup(set.flag).Hidden = !slices.Contains(used, set)
+		}
+		c.Root().HelpFunc()(c, args)
+	})
+	return c
 }
 
 // reader reads settings and gathers everything that is wrong with them, so that one message tells it all.
@@ -113,7 +134,7 @@ func (r *reader) problem(format string, args ...any) {
 	r.problems = append(r.problems, fmt.Sprintf(format, args...))
 }
 
-// err returns everything that is wrong as one usage error, nil without any.
+// err returns everything that is wrong as one error, nil without any.
 func (r *reader) err() error {
 	problems := r.problems
 	if len(r.missing) > 0 {
@@ -122,7 +143,12 @@ func (r *reader) err() error {
 	if len(problems) == 0 {
 		return nil
 	}
-	return &usageError{errors.New(strings.Join(problems, "; "))}
+	err := &settingsError{errors.New(strings.Join(problems, "; "))}
+	if len(r.missing) == 0 {
+		return err
+	}
+	return hinted(err, "a service client logs in with %s and %s or %s in place of a user; without a ZVM, try: zerto-rewind sim",
+		setClientID.variable, setClientSecret.variable, setClientSecretFile.variable)
 }
 
 // credentials returns who logs in: the client if it has a secret, else the user. Flags that name the user beat a client

@@ -13,9 +13,29 @@ import (
 func TestEveryMissingSettingIsNamedAtOnce(t *testing.T) {
 	t.Parallel()
 	o := newWorld(t).without("ZVM_URL", "ZVM_USERNAME", "ZVM_PASSWORD").run("find", "web01")
-	o.want(t, 64, "ZVM_URL", "ZVM_USERNAME", "ZVM_PASSWORD or ZVM_PASSWORD_FILE")
-	if strings.Count(o.err, "\n") != 1 {
-		t.Errorf("not one line:\n%s", o.err)
+	o.want(t, 64, "not set: ZVM_URL, ZVM_USERNAME, ZVM_PASSWORD or ZVM_PASSWORD_FILE\n", "ZVM_CLIENT_SECRET_FILE", "zerto-rewind sim\n")
+	if strings.Count(o.err, "\n") != 2 {
+		t.Errorf("not one line and a hint:\n%s", o.err)
+	}
+}
+
+func TestABadAddressIsNamedBesideWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	newWorld(t).without("ZVM_PASSWORD").with("ZVM_URL", "zvm.example.com").run("find", "web01").
+		want(t, 64, "not set: ZVM_PASSWORD or", `ZVM_URL: the base URL must begin with "https://"`)
+}
+
+func TestSettingsGoByTheirVariables(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, value := range map[string]string{
+		"ZVM_REALM": "a/b", "ZVM_CERT_SHA256": "abc", "ZVM_INSECURE_SKIP_VERIFY": "1",
+	} {
+		o := w.with(name, value).run("find", "web01")
+		o.want(t, 64, name+": ")
+		if strings.Contains(o.err, "With") || strings.Contains(o.err, "--help") {
+			t.Errorf("%s=%s: %s", name, value, o.err)
+		}
 	}
 }
 
@@ -129,7 +149,8 @@ func TestAUserFromFlagsBeatsAClientFromTheEnvironment(t *testing.T) {
 func TestTrust(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).without("ZVM_CERT_SHA256")
-	w.run("find", "web01").want(t, 1, "certificate")
+	w.run("find", "web01").want(t, 1, "certificate", "set ZVM_CA_FILE to a file with the authority, or ZVM_CERT_SHA256 to")
+	w.with("ZVM_CERT_SHA256", strings.Repeat("00", 32)).run("find", "web01").want(t, 1, "not the expected one", "set ZVM_CERT_SHA256 to its fingerprint")
 	ca := filepath.Join(t.TempDir(), "ca.pem")
 	if err := os.WriteFile(ca, w.sim.CAPEM(), 0o600); err != nil {
 		t.Fatal(err)
@@ -148,7 +169,7 @@ func TestTheRealmAndTheClientAreUsed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, zvmtest.WithRealm("other"))
 	w.with("ZVM_REALM", "other").with("ZVM_CLIENT_ID", "zerto-client").mustRun("find", "web01")
-	w.run("find", "web01").want(t, 1)
+	w.run("find", "web01").want(t, 1, "check ZVM_URL and ZVM_REALM")
 }
 
 func TestAUsersCatalogueIsLaidOverTheBuiltInOne(t *testing.T) {
@@ -169,4 +190,10 @@ func TestAUsersCatalogueIsLaidOverTheBuiltInOne(t *testing.T) {
 	}
 	w.with("ZERTO_REWIND_CATALOG", "/nowhere").run("check", "a", "b").want(t, 64, "ZERTO_REWIND_CATALOG")
 	w.with("ZERTO_REWIND_CATALOG", secretFile(t, "{", 0o600)).run("check", "a", "b").want(t, 64)
+	several := secretFile(t, `{"version":1,"servers":[{"server":"mine","source":"me","tools":[{"names":["frob"],"class":"x","y":1}]}]}`, 0o600)
+	o := w.with("ZERTO_REWIND_CATALOG", several).run("check", "a", "b")
+	o.want(t, 64, "error: "+several+": ", "\n  ")
+	if strings.Contains(o.err, `\n`) || strings.Contains(o.err, "--help") {
+		t.Errorf("stderr:\n%s", o.err)
+	}
 }

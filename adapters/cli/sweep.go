@@ -16,7 +16,7 @@ func (a *app) sweep() *cobra.Command {
 		Short: "Find the FLR sessions that a crash left open, and close them with --apply",
 		Long: `Sweep lists the FLR sessions whose checkpoint bears a tag of ours, as the ZVM lists them. It closes nothing without
 --apply, never touches a session on any other checkpoint, and leaves one alone that is in use.`,
-		Args: cobra.NoArgs,
+		Args: exactly(),
 	}, 10*time.Minute, func(ctx context.Context, _ []string) error {
 		session, _, err := a.session()
 		if err != nil {
@@ -35,6 +35,9 @@ func (a *app) sweep() *cobra.Command {
 		}{left}
 		if showErr := a.result(list, func(t *table) { showLeft(t, left) }); showErr != nil && err == nil {
 			return showErr
+		}
+		if !apply && len(left) > 0 && !a.json {
+			a.say("--apply closes them")
 		}
 		return err
 	})

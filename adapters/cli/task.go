@@ -30,7 +30,7 @@ func (a *app) task() *cobra.Command {
 		Short: "Look at a Zerto task once, or until it has ended",
 		Long: `Task shows how a Zerto task stands. The exit code is 0 for a Completed task, 1 for one that Failed or was Stopped, and
 8 for one that has not ended. A task goes on at the server whether it is waited for or not.`,
-		Args: cobra.ExactArgs(1),
+		Args: exactly("ID"),
 	}, 10*time.Minute, func(ctx context.Context, args []string) error {
 		client, err := a.client()
 		if err != nil {

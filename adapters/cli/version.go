@@ -18,7 +18,7 @@ func (a *app) version() *cobra.Command {
 	return a.command(cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this program",
-		Args:  cobra.NoArgs,
+		Args:  exactly(),
 	}, 0, func(context.Context, []string) error {
 		b := readBuild()
 		return a.result(b, func(t *table) {

@@ -1,0 +1,180 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/zerto-rewind/zerto-rewind/adapters/cli"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
+)
+
+// newGuardedWorld has change c1 of web01, and starts, stops and clones at once.
+func newGuardedWorld(t *testing.T, opts ...zvmtest.Option) *world {
+	t.Helper()
+	w := newWorld(t, append([]zvmtest.Option{zvmtest.WithTestTime(0), zvmtest.WithCloneTime(0)}, opts...)...)
+	w.guard()
+	return w
+}
+
+func TestAFailoverTestIsStartedSeenAndStopped(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	w.run("test", "status", "--change", "c1").want(t, 5, "no failover test is running")
+	w.run("test", "stop", "--change", "c1", "--yes").want(t, 5, "no failover test is running")
+	start := w.mustRun("test", "start", "--change", "c1", "--yes")
+	start.want(t, 0, "it runs until it is stopped by: zerto-rewind test stop --change c1\n")
+	golden(t, "test-start.txt", steady(start.out))
+	if n := len(w.sim.LiveTests()); n != 1 {
+		t.Fatalf("%d tests run, want 1", n)
+	}
+	golden(t, "test-status.json", steady(w.mustRun("test", "status", "--change", "c1", "--json").out))
+	w.run("test", "start", "--change", "c1", "--yes").want(t, 7, "a failover test is running")
+	stop := w.mustRun("test", "stop", "--change", "c1", "--vm", "web01", "--vpg", "web-local", "--yes", "--passed", "--summary", "boots", "--json")
+	golden(t, "test-stop.json", steady(stop.out))
+	if n := len(w.sim.LiveTests()); n != 0 {
+		t.Errorf("%d tests are left", n)
+	}
+}
+
+func TestAFailoverTestIsNamedAsItWasStarted(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	o := w.mustRun("test", "start", "--change", "c1", "--vm", "web01", "--vpg", "web-remote", "--yes")
+	o.want(t, 0, "zerto-rewind test stop --change c1 --vm web01 --vpg web-remote")
+	if tests := w.sim.LiveTests(); len(tests) != 1 || tests[0].VPGID != w.remote.ID() {
+		t.Errorf("the server runs %+v", tests)
+	}
+}
+
+func TestAFailoverTestForAWhileIsStopped(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	o := w.mustRun("test", "start", "--change", "c1", "--for", "50ms", "--summary", "boots", "--yes", "--json")
+	var shown struct{ Stopped bool }
+	if err := json.Unmarshal([]byte(o.out), &shown); err != nil || !shown.Stopped || len(w.sim.LiveTests()) != 0 {
+		t.Errorf("%s, %v, left %v", o.out, err, w.sim.LiveTests())
+	}
+	w.run("test", "start", "--change", "c1", "--passed", "--yes").want(t, 64, "--for")
+}
+
+func TestLaw5_AnInterruptedFailoverTestIsStopped(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		tick := time.NewTicker(5 * time.Millisecond)
+		defer tick.Stop()
+		for range tick.C {
+			if ctx.Err() != nil || len(w.sim.LiveTests()) == 1 {
+				cancel()
+				return
+			}
+		}
+	}()
+	o := w.runUntil(ctx, "test", "start", "--change", "c1", "--for", "2d", "--yes")
+	o.want(t, 130, "interrupted")
+	if n := len(w.sim.LiveTests()); n != 0 {
+		t.Errorf("%d tests are left", n)
+	}
+}
+
+func TestAFailoverTestThatCannotBeStoppedIsLeftOpen(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	w.sim.On("POST", "/v1/vpgs/*/FailoverTestStop").Times(1).Status(403, `{"Message":"no"}`)
+	o := w.run("test", "start", "--change", "c1", "--for", "1ms", "--yes", "--json")
+	o.want(t, 9)
+	var document map[string]struct{ LeftOpen struct{ Command string } }
+	if err := json.Unmarshal([]byte(o.err), &document); err != nil {
+		t.Fatal(err)
+	}
+	command := strings.Fields(strings.ReplaceAll(document["error"].LeftOpen.Command, "'", ""))
+	w.mustRun(append(command[1:], "--yes")...)
+	if n := len(w.sim.LiveTests()); n != 0 {
+		t.Errorf("%q left %d tests", command, n)
+	}
+}
+
+func TestACloneIsMadeOrAborted(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	golden(t, "clone-start.txt", steady(w.mustRun("clone", "start", "--change", "c1", "--yes").out))
+	golden(t, "clone-start.json", steady(w.mustRun("clone", "start", "--change", "c1", "--vpg", "web-local", "--yes", "--json").out))
+	if n := len(w.sim.Clones()); n != 2 {
+		t.Errorf("%d clones, want 2", n)
+	}
+	w.sim.On("POST", "/v1/vpgs/*/CloneAbort").Status(200, "")
+	golden(t, "clone-abort.json", steady(w.mustRun("clone", "abort", "--change", "c1", "--yes", "--json").out))
+}
+
+func TestWhatStartsOrEndsSomethingAsksFirst(t *testing.T) {
+	t.Parallel()
+	for _, command := range [][]string{{"test", "start"}, {"test", "stop"}, {"clone", "start"}, {"clone", "abort"}} {
+		t.Run(strings.Join(command, " "), func(t *testing.T) {
+			t.Parallel()
+			w := newGuardedWorld(t)
+			if command[1] == "stop" {
+				w.mustRun("test", "start", "--change", "c1", "--yes")
+			}
+			if command[1] == "abort" {
+				w.sim.On("POST", "/v1/vpgs/*/CloneAbort").Status(200, "")
+			}
+			args := append(command, "--change", "c1")
+			w.run(args...).want(t, 64, "nobody can be asked here", "--yes")
+			before := w.writes()
+			for _, answer := range []string{"", "\n", "yes\n", "db01\n"} {
+				w.answer(t, answer, args...).want(t, 1, "Type the VM's name, web01, to go on: ", "nothing was done")
+			}
+			if n := w.writes(); n != before {
+				t.Errorf("%d writes without a word", n-before)
+			}
+			w.answer(t, "WEB01\n", args...).want(t, 0)
+			if w.writes() == before {
+				t.Error("nothing was done at a word")
+			}
+		})
+	}
+}
+
+// writes counts what starts or ends a test or a clone.
+func (w *world) writes() int {
+	return w.sim.Count("POST", "/v1/vpgs/*/FailoverTest") + w.sim.Count("POST", "/v1/vpgs/*/FailoverTestStop") +
+		w.sim.Count("POST", "/v1/vpgs/*/CloneStart") + w.sim.Count("POST", "/v1/vpgs/*/CloneAbort")
+}
+
+// answer runs a command at a terminal where somebody types.
+func (w *world) answer(t *testing.T, typed string, args ...string) outcome {
+	t.Helper()
+	var out, err strings.Builder
+	code := cli.Run(t.Context(), cli.IO{
+		In: strings.NewReader(typed), Out: &out, Err: &err, Env: w.lookup, Terminal: true, Interactive: true,
+	}, args)
+	return outcome{code, out.String(), err.String()}
+}
+
+func TestAQuestionEndsWithTheCommand(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	silent, write := io.Pipe()
+	defer write.Close() //nolint:errcheck // a pipe
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	var out, err strings.Builder
+	code := cli.Run(ctx, cli.IO{In: silent, Out: &out, Err: &err, Env: w.lookup, Interactive: true}, []string{"clone", "start", "--change", "c1"})
+	outcome{code, out.String(), err.String()}.want(t, 130)
+	if w.writes() != 0 {
+		t.Error("a clone was started")
+	}
+}
+
+func TestAGroupNamesItsCommands(t *testing.T) {
+	t.Parallel()
+	w := emptyWorld(t)
+	w.run("test").want(t, 64, "missing: start or status or stop", "see zerto-rewind test --help")
+	w.run("clone", "frob").want(t, 64, `unknown command "frob": want start or abort`)
+}
