@@ -44,9 +44,15 @@ func apiPath(segments ...string) (string, error) {
 // read sends a GET, again as the retry policy allows, and decodes its JSON answer into out. A body that breaks off is a failed
 // attempt like any other.
 func (c *Client) read(ctx context.Context, cl call, out any) error {
+	_, err := c.look(ctx, cl, out)
+	return err
+}
+
+// look is read for callers that may find the answer senseless.
+func (c *Client) look(ctx context.Context, cl call, out any) (*exchange, error) {
 	x, err := c.sender.exchange(cl)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var body []byte
 	x.consume = func(resp *http.Response) error {
@@ -59,13 +65,13 @@ func (c *Client) read(ctx context.Context, cl call, out any) error {
 	}
 	resp, err := c.send(ctx, x)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer closeBody(resp.Body)
 	if err := decode(body, out); err != nil {
-		return x.badAnswer(resp, body, err)
+		return nil, x.badAnswer(resp, body, err)
 	}
-	return nil
+	return x, nil
 }
 
 // write sends a write once and decodes its JSON answer into out. A nil out accepts any answer that is not a page for humans.
@@ -115,7 +121,7 @@ func (c *Client) writeRaw(ctx context.Context, cl call) (*answered, error) {
 }
 
 // stream sends a GET for a JSON array and calls each with the decoder before every element; each has to decode exactly one. null is an
-// empty array. An error of each that is not a decoding error is returned as it is.
+// empty array. An error of each that is neither a decoding error nor a rowError is returned as it is.
 func (c *Client) stream(ctx context.Context, cl call, each func(dec *json.Decoder) error) error {
 	x, err := c.sender.exchange(cl)
 	if err != nil {
@@ -128,17 +134,25 @@ func (c *Client) stream(ctx context.Context, cl call, each func(dec *json.Decode
 	defer closeBody(resp.Body)
 	list := newListReader(resp.Body, c.cfg.maxListBytes)
 	err = list.each(each)
+	var row *rowError
 	switch {
 	case err == nil:
 		return nil
+	case errors.As(err, &row):
+		return x.senseless(row.error)
 	case list.failure != nil:
 		return x.failed(ctx, list.failure)
 	case malformed(err):
-		return x.badAnswer(resp, list.head, err)
+		return x.badAnswer(resp, []byte(x.scrubber().head(string(list.head), shownHead)), err)
 	default:
 		return err
 	}
 }
+
+// rowError is an element of a list that was decoded and makes no sense.
+type rowError struct{ error }
+
+func (e *rowError) Unwrap() error { return e.error }
 
 // open sends a GET for a download link, which may be relative, and returns the answer with its body open. The link is not part of any
 // error or log line. A page for humans instead of a file is an error.
@@ -153,7 +167,7 @@ func (c *Client) open(ctx context.Context, cl call, rawURL string) (*http.Respon
 		return nil, x.failed(ctx, err)
 	}
 	x.target = target.String()
-	x.secrets = append(x.secrets, partsOf(rawURL, target)...)
+	x.hide(append(partsOf(target), rawURL)...)
 	// The length has to be that of the file, not of a compressed form of it.
 	x.header.Set("Accept", "*/*")
 	x.header.Set("Accept-Encoding", "identity")
@@ -161,13 +175,25 @@ func (c *Client) open(ctx context.Context, cl call, rawURL string) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
+	if err := x.refusePart(resp); err != nil {
+		return nil, err
+	}
 	if markup(resp.Header, nil) && resp.Header.Get("Content-Disposition") == "" {
-		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		head, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody+scrubMargin))
 		closeBody(resp.Body)
 		return nil, x.badAnswer(resp, head, errMarkup)
 	}
 	resp.Request = nil // it holds the token and the link
 	return resp, nil
+}
+
+// refusePart closes an answer that is a part of a file: no call asks for one, and a part looks like the whole.
+func (x *exchange) refusePart(resp *http.Response) error {
+	if resp.StatusCode != http.StatusPartialContent {
+		return nil
+	}
+	closeBody(resp.Body)
+	return x.badAnswer(resp, nil, errPart)
 }
 
 // downloadPath stands for a download link wherever a path is shown.
@@ -193,11 +219,25 @@ func (s *sender) resolve(rawURL string) (*url.URL, error) {
 	return target, nil
 }
 
+// longSegment is how long a part of a link's path is that is more likely a ticket than a word.
+const longSegment = 12
+
 // partsOf returns all of a link that an error page might repeat.
-func partsOf(rawURL string, target *url.URL) []string {
-	parts := []string{rawURL, target.String(), target.EscapedPath(), target.Path, target.RawQuery}
+func partsOf(target *url.URL) []string {
+	parts := append(secretsOfQuery(target), target.String(), target.EscapedPath(), target.Path)
+	segments := strings.Split(target.Path, "/")
+	for i, segment := range segments {
+		if i == len(segments)-1 || len(segment) >= longSegment {
+			parts = append(parts, segment)
+		}
+	}
+	return parts
+}
+
+func secretsOfQuery(target *url.URL) []string {
+	parts := []string{target.RawQuery}
 	for _, values := range target.Query() {
 		parts = append(parts, values...)
 	}
-	return append(parts, target.Path[strings.LastIndexByte(target.Path, '/')+1:])
+	return parts
 }

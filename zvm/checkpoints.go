@@ -82,7 +82,7 @@ func (c *Client) ListCheckpoints(ctx context.Context, vpg VPGID, window Window) 
 			}
 			cp, err := w.checkpoint()
 			if err != nil {
-				return answerError(cl, err)
+				return &rowError{err}
 			}
 			if cp.Time.Raw == "" && !window.Contains(cp.Time.Time) {
 				return nil

@@ -17,6 +17,8 @@ const (
 	maxAnswer = 64 << 20
 	// shownText is how many characters of an unusable answer an error shows.
 	shownText = 200
+	// shownHead is how many bytes of an unusable list an error keeps.
+	shownHead = 4 * shownText
 )
 
 // formatError is an answer that is not of the form the API has.
@@ -31,6 +33,7 @@ const (
 	errNotList  = formatError("the answer is not a list")
 	errTooLarge = formatError("the answer is larger than the limit")
 	errStuck    = formatError("an element of the list was not read")
+	errPart     = formatError("the answer is a part of a file, and the whole was asked for")
 )
 
 // malformed reports whether err says that an answer has the wrong form.
@@ -89,7 +92,7 @@ func newListReader(body io.Reader, limit int64) *listReader {
 
 func (l *listReader) Read(p []byte) (int, error) {
 	n, err := l.body.Read(p)
-	l.head = append(l.head, p[:min(n, 4*shownText-len(l.head))]...)
+	l.head = append(l.head, p[:min(n, shownHead+scrubMargin-len(l.head))]...)
 	if l.left -= int64(n); l.left < 0 {
 		err = errTooLarge
 	}
@@ -153,21 +156,22 @@ type reason struct {
 	structured bool // the body is JSON that gives a reason
 }
 
-// readReason reads the shapes of zvm-wire 9.
-func readReason(body []byte) reason {
+// readReason reads the shapes of zvm-wire 9. Of any other it takes the beginning. Secrets are taken out before anything is cut.
+func readReason(body []byte, secrets scrubber) reason {
 	body = bytes.TrimSpace(withoutBOM(body))
 	var text string
 	if json.Unmarshal(body, &text) == nil {
-		return reason{message: cleanMessage(text), structured: text != ""}
+		return reason{message: secrets.text(cleanMessage(text)), structured: text != ""}
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(body, &object) != nil {
-		return reason{message: plainText(body, shownText)}
+		return reason{message: plainText(body, shownText, secrets)}
 	}
 	r := reasonOf(object)
 	if r.message == "" {
-		return reason{message: plainText(body, shownText)}
+		return reason{message: plainText(body, shownText, secrets)}
 	}
+	r.message, r.code = secrets.text(r.message), secrets.text(r.code)
 	return r
 }
 
@@ -234,13 +238,14 @@ var (
 	anyTag          = regexp.MustCompile(`(?s)<[^>]*>`)
 )
 
-// plainText returns the first characters of body as a person would see them.
-func plainText(body []byte, limit int) string {
-	text := strings.ToValidUTF8(string(withoutBOM(body)), "")
+// plainText returns the first characters of body as a person would see them. Secrets are taken out before the tags are, because they may
+// look like tags, and again after, because that joins what was apart.
+func plainText(body []byte, limit int, secrets scrubber) string {
+	text := secrets.text(strings.ToValidUTF8(string(withoutBOM(body)), ""))
 	if strings.HasPrefix(strings.TrimSpace(text), "<") {
 		if visible := anyTag.ReplaceAllString(invisibleMarkup.ReplaceAllString(text, " "), " "); strings.TrimSpace(visible) != "" {
 			text = html.UnescapeString(visible)
 		}
 	}
-	return printable(strings.Join(strings.Fields(text), " "), limit)
+	return printable(secrets.text(strings.Join(strings.Fields(text), " ")), limit)
 }

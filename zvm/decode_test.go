@@ -44,7 +44,7 @@ func TestReasonIsFoundInEveryShape(t *testing.T) {
 		"list":                  {`[1]`, reason{`[1]`, "", false}},
 		"long":                  {strings.Repeat("x", 500), reason{strings.Repeat("x", 200) + "…", "", false}},
 	} {
-		if diff := cmp.Diff(tc.want, readReason([]byte(tc.body)), cmp.AllowUnexported(reason{})); diff != "" {
+		if diff := cmp.Diff(tc.want, readReason([]byte(tc.body), nil), cmp.AllowUnexported(reason{})); diff != "" {
 			t.Errorf("%s: reason mismatch (-want +got):\n%s", name, diff)
 		}
 	}

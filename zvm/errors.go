@@ -58,10 +58,9 @@ type Error struct {
 
 	hint    string
 	cause   error
-	redact  scrubber // for what the cause might say
-	lost    bool     // a write that may have been carried out
-	login   bool     // the token endpoint failed, not the call
-	refused bool     // the token endpoint refused the credentials
+	lost    bool // a write that may have been carried out
+	login   bool // the token endpoint failed, not the call
+	refused bool // the token endpoint refused the credentials
 }
 
 // shownPart is how many characters of one part an error's line shows, so that no part hides the others.
@@ -87,7 +86,7 @@ func (e *Error) parts() []string {
 		status = strings.TrimSpace(fmt.Sprintf("%d %s", e.Status, http.StatusText(e.Status)))
 	}
 	if e.cause != nil {
-		cause = e.redact.text(e.cause.Error())
+		cause = e.cause.Error()
 	}
 	if e.RetryAfter > 0 {
 		wait = "the server asks to wait " + e.RetryAfter.String()

@@ -98,11 +98,12 @@ func TestErrorIsOnePrintableLine(t *testing.T) {
 func TestErrorsOfAnswersKeepTheirCause(t *testing.T) {
 	t.Parallel()
 	inner := &Error{Op: "Inner", Status: 404}
-	if got := asError(t, answerError(getCall(), inner)); got != inner {
+	x := &exchange{call: getCall()}
+	if got := asError(t, x.senseless(inner)); got != inner {
 		t.Errorf("an *Error was wrapped in another: %v", got)
 	}
 	cause := errors.New("no id")
-	err := answerError(getCall(), cause)
+	err := x.senseless(cause)
 	if !errors.Is(err, cause) || errors.Is(err, ErrOutcomeUnknown) || asError(t, err).Op != "GetThing" {
 		t.Errorf("error is %v", err)
 	}

@@ -20,6 +20,7 @@ type exchange struct {
 	header  http.Header
 	consume func(*http.Response) error // reads a 2xx body within the attempt
 	secrets []string                   // to be taken out of whatever the server says
+	scrubs  scrubber                   // made of the secrets, when it is needed
 
 	started      time.Time
 	count        int // attempts of the call
@@ -67,7 +68,7 @@ func (x *exchange) prepare(h http.Header, bearer Secret) {
 	}
 	if bearer != "" {
 		h.Set("Authorization", "Bearer "+bearer.Reveal())
-		x.secrets = append(x.secrets, bearer.Reveal())
+		x.hide(bearer.Reveal())
 	}
 }
 
@@ -105,7 +106,7 @@ func (c *Client) replay(ctx context.Context, x *exchange, rejected token, first 
 	}
 	if err != nil {
 		e := x.refused(first)
-		e.cause = err
+		e.cause = x.clean(err)
 		return nil, e
 	}
 	if fresh.value == rejected.value {
@@ -134,6 +135,19 @@ func clockHint(h http.Header) string {
 		return "a new token was refused, and the server's clock differs from this one by " + diff.String()
 	}
 	return "a new token was refused; the user may have no role on this server"
+}
+
+// follow decides on a redirect: only reads follow one, and only within the origin. What it leads to is as secret as the first address.
+func (x *exchange) follow(req *http.Request, via []*http.Request) error {
+	if !x.isRead() || len(via) > maxRedirects || originOf(req.URL) != x.sender.wire.origin {
+		return http.ErrUseLastResponse
+	}
+	if x.call.path == downloadPath {
+		x.hide(partsOf(req.URL)...)
+	} else {
+		x.hide(secretsOfQuery(req.URL)...)
+	}
+	return nil
 }
 
 func sleep(ctx context.Context, d time.Duration) error {
@@ -175,7 +189,7 @@ func (x *exchange) observe(ctx context.Context, resp *http.Response, err error) 
 		attrs = append(attrs, slog.Int("status", resp.StatusCode))
 	}
 	if err != nil {
-		attrs = append(attrs, slog.String("error", x.scrub(printable(bare(err).Error(), 500))))
+		attrs = append(attrs, slog.String("error", printable(x.scrub(bare(err).Error()), shownPart)))
 	}
 	x.sender.logger.LogAttrs(ctx, slog.LevelDebug, "zvm request", attrs...)
 }
@@ -187,12 +201,25 @@ func (x *exchange) noteTrouble(ctx context.Context, err error) {
 	case err == nil:
 		x.sender.trouble.Store(nil)
 	default:
-		says := x.scrub(printable(bare(err).Error(), shownPart))
+		says := printable(x.scrub(bare(err).Error()), shownPart)
 		x.sender.trouble.Store(&says)
 	}
 }
 
-func (x *exchange) scrub(text string) string { return newScrubber(x.secrets...).text(text) }
+// hide adds secrets of the exchange.
+func (x *exchange) hide(secrets ...string) {
+	x.secrets = append(x.secrets, secrets...)
+	x.scrubs = nil
+}
+
+func (x *exchange) scrubber() scrubber {
+	if x.scrubs == nil {
+		x.scrubs = newScrubber(x.secrets...)
+	}
+	return x.scrubs
+}
+
+func (x *exchange) scrub(text string) string { return x.scrubber().text(text) }
 
 // bare takes the URL off an error of net/http: its query and a download link are nobody's business.
 func bare(err error) error {

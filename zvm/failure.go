@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -19,7 +20,7 @@ type answer struct {
 
 // keepAnswer reads the answer and leaves its body readable.
 func keepAnswer(resp *http.Response) *answer {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody+scrubMargin))
 	_ = resp.Body.Close()
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return &answer{status: resp.StatusCode, header: resp.Header, body: body}
@@ -29,19 +30,23 @@ func (x *exchange) newError() *Error {
 	return &Error{
 		Op: x.call.op, Method: x.call.method, Path: x.call.path,
 		Attempts: x.count, Elapsed: time.Since(x.started), hint: x.hint, login: x.call.op == opLogin,
-		redact: newScrubber(x.secrets...),
 	}
 }
 
 // describe fills in what the server said.
 func (x *exchange) describe(e *Error, a *answer) {
-	r := readReason(a.body)
-	e.Status = a.status
-	e.Code, e.Message = x.scrub(r.code), x.scrub(r.message)
+	r := readReason(a.body, x.scrubber())
+	e.Status, e.Code, e.Message = a.status, r.code, r.message
 	e.RetryAfter = retryAfter(a.header)
-	e.ContentType = a.header.Get("Content-Type")
-	e.Body = []byte(x.scrub(string(a.body)))
+	x.quote(e, a.header, a.body)
 	e.lost = x.mutates() && (x.reached || answerLost(a.status, r.structured))
+}
+
+// quote fills in what is kept of an answer. A secret at the end of the kept part goes as a whole.
+func (x *exchange) quote(e *Error, h http.Header, body []byte) {
+	e.ContentType = x.scrub(h.Get("Content-Type"))
+	kept := x.scrubber().head(string(body[:min(len(body), maxErrorBody+scrubMargin)]), maxErrorBody)
+	e.Body = []byte(kept[:min(len(kept), maxErrorBody)])
 }
 
 // refused is the error for an answer that is not a 2xx.
@@ -64,7 +69,11 @@ func (x *exchange) explainRedirect(e *Error, resp *http.Response) {
 	case err != nil:
 		e.Message = "a redirect without a usable target"
 	case originOf(target) != originOf(x.sender.base):
-		e.Message = "a redirect to " + originOf(target) + " was not followed"
+		where := originOf(target)
+		if len(x.scrubber().find(target.Host)) > 0 {
+			where = redacted // in lower case nothing would find it
+		}
+		e.Message = "a redirect to " + where + " was not followed"
 		e.cause = ErrForeignOrigin
 	case x.isRead():
 		e.Message = fmt.Sprintf("more than %d redirects", maxRedirects)
@@ -90,7 +99,7 @@ func answerLost(status int, structured bool) bool {
 // failed is the error for a call that ended without an answer.
 func (x *exchange) failed(ctx context.Context, err error) error {
 	e := x.newError()
-	e.cause = bare(err)
+	e.cause = x.clean(bare(err))
 	if ctx.Err() != nil {
 		if x.refusal != nil {
 			x.describe(e, x.refusal)
@@ -119,26 +128,65 @@ func (x *exchange) noToken(ctx context.Context, err error) error {
 func (x *exchange) badAnswer(resp *http.Response, body []byte, err error) error {
 	e := x.newError()
 	e.Status = resp.StatusCode
-	e.ContentType = resp.Header.Get("Content-Type")
-	e.Body = []byte(x.scrub(string(body[:min(len(body), maxErrorBody)])))
-	e.Message = badAnswerMessage(e.ContentType, e.Body)
-	e.cause = err
+	x.quote(e, resp.Header, body)
+	e.Message = x.unusableText(e.ContentType, e.Body)
+	e.cause = x.clean(err)
 	e.lost = x.mutates()
 	return e
 }
 
-func badAnswerMessage(contentType string, body []byte) string {
+func (x *exchange) unusableText(contentType string, body []byte) string {
 	if contentType == "" {
 		contentType = "no content type"
 	}
-	return fmt.Sprintf("the answer (%s) cannot be used: %q", contentType, plainText(body, shownText))
+	return fmt.Sprintf("the answer (%s) cannot be used: %q", contentType, plainText(body, shownText, x.scrubber()))
 }
 
-// answerError is the error for a call whose answer arrived and makes no sense.
-func answerError(cl call, err error) error {
+// senseless is the error for an answer that has the right form and makes no sense.
+func (x *exchange) senseless(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
 		return err
 	}
-	return &Error{Op: cl.op, Method: cl.method, Path: cl.path, cause: bare(err)}
+	return &Error{Op: x.call.op, Method: x.call.method, Path: x.call.path, cause: x.clean(bare(err))}
 }
+
+// clean returns err, or if it or an error in its chain shows a secret, an error that says and is the same without it.
+func (x *exchange) clean(err error) error {
+	if !x.shown(err) {
+		return err
+	}
+	says := &scrubbedError{text: x.scrub(err.Error()), is: func(target error) bool { return errors.Is(err, target) }}
+	var failed *sendError
+	if errors.As(err, &failed) {
+		return &sendError{cause: says, unsent: failed.unsent}
+	}
+	return says
+}
+
+// shown reports whether an error shows a secret to anybody who takes it apart.
+func (x *exchange) shown(err error) bool {
+	if err == nil {
+		return false
+	}
+	if len(x.scrubber().find(err.Error())) > 0 {
+		return true
+	}
+	switch inner := err.(type) { //nolint:errorlint // each error of the chain is looked at by itself
+	case interface{ Unwrap() error }:
+		return x.shown(inner.Unwrap())
+	case interface{ Unwrap() []error }:
+		return slices.ContainsFunc(inner.Unwrap(), x.shown)
+	}
+	return false
+}
+
+// scrubbedError stands for an error that shows a secret. It matches what that one matches and gives nothing of it away.
+type scrubbedError struct {
+	text string
+	is   func(error) bool
+}
+
+func (e *scrubbedError) Error() string { return e.text }
+
+func (e *scrubbedError) Is(target error) bool { return e.is(target) }

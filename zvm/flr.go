@@ -104,12 +104,13 @@ func (c *Client) GetFLRSession(ctx context.Context, id SessionID) (FLRSession, e
 	}
 	cl := call{op: "GetFLRSession", method: http.MethodGet, path: path}
 	var raw json.RawMessage
-	if err := c.read(ctx, cl, &raw); err != nil {
+	x, err := c.look(ctx, cl, &raw)
+	if err != nil {
 		return FLRSession{}, lookupError(err)
 	}
 	many, err := oneOrMany[*wireFLRSession](raw)
 	if err != nil {
-		return FLRSession{}, answerError(cl, err)
+		return FLRSession{}, x.senseless(err)
 	}
 	for _, w := range many {
 		if w == nil {
@@ -117,13 +118,13 @@ func (c *Client) GetFLRSession(ctx context.Context, id SessionID) (FLRSession, e
 		}
 		s, err := w.session()
 		if err != nil {
-			return FLRSession{}, answerError(cl, err)
+			return FLRSession{}, x.senseless(err)
 		}
 		if strings.EqualFold(string(s.ID), string(id)) {
 			return s, nil
 		}
 	}
-	return FLRSession{}, answerError(cl, ErrNotFound)
+	return FLRSession{}, x.senseless(ErrNotFound)
 }
 
 // ListFLRSessions returns the sessions of one VM, or of all when vm is empty.
@@ -315,7 +316,7 @@ type Download struct {
 // come in a zip (zvm-wire 6.5).
 //
 // There is no limit on the whole transfer: the context ends it, and so does a stretch without a byte (see
-// [WithIdleTimeout]). An HTML page is an error, not a file.
+// [WithIdleTimeout]). An HTML page is an error, not a file, and so is a part of a file (status 206): no range is ever asked for.
 func (c *Client) DownloadFLR(ctx context.Context, id SessionID, paths ...string) (*Download, error) {
 	address, err := apiPath("v1", "flrs", string(id), "download")
 	if err != nil {
@@ -344,6 +345,9 @@ func (c *Client) DownloadFLR(ctx context.Context, id SessionID, paths ...string)
 	if err != nil {
 		return nil, err
 	}
+	if err := x.refusePart(resp); err != nil {
+		return nil, err
+	}
 	if !saysText(resp.Header) {
 		return &Download{Body: resp.Body, Size: resp.ContentLength}, nil
 	}
@@ -352,12 +356,12 @@ func (c *Client) DownloadFLR(ctx context.Context, id SessionID, paths ...string)
 	if err != nil {
 		return nil, x.failed(ctx, err)
 	}
+	// What is not a link may still be one that was misread, or stand in XML: none of it is shown.
 	if markup(resp.Header, body) {
-		return nil, x.badAnswer(resp, body, errMarkup)
+		return nil, x.badAnswer(resp, nil, errMarkup)
 	}
 	link, err := downloadLink(withoutBOM(body))
 	if err != nil {
-		// What is not a link may still be one that was misread: none of it is shown.
 		return nil, x.badAnswer(resp, nil, err)
 	}
 	data, err := c.open(ctx, call{op: "DownloadFLR"}, link) //nolint:bodyclose // the caller closes it

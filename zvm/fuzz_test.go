@@ -17,7 +17,7 @@ func FuzzReadReason(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		r := readReason(body)
+		r := readReason(body, nil)
 		e := &Error{Op: "Op", Status: 500, Message: r.message, Code: r.code, Body: body}
 		if text := e.Error(); !utf8.ValidString(text) || strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 			t.Errorf("not printable: %q", text)

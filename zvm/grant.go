@@ -97,16 +97,15 @@ func (e endpoint) refused(x *exchange, resp *http.Response) error {
 // unusable is the error for a 2xx without a token. Its body is not kept: it may hold one under another name.
 func (e endpoint) unusable(x *exchange, resp *http.Response, body []byte, cause error) error {
 	err := x.newError()
-	err.Status, err.ContentType = resp.StatusCode, resp.Header.Get("Content-Type")
-	err.cause = cause
+	err.Status, err.ContentType = resp.StatusCode, x.scrub(resp.Header.Get("Content-Type"))
+	err.cause = x.clean(cause)
 	err.hint = "at " + e.sender.base.String() + e.path
 	if markup(resp.Header, body) {
-		err.Message = x.scrub(badAnswerMessage(err.ContentType, body))
+		err.Message = x.unusableText(err.ContentType, body)
 		return err
 	}
-	r := readReason(body)
-	if r.structured {
-		err.Code, err.Message, err.refused = x.scrub(r.code), x.scrub(r.message), true
+	if r := readReason(body, x.scrubber()); r.structured {
+		err.Code, err.Message, err.refused = r.code, r.message, true
 	}
 	return err
 }

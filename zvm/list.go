@@ -17,7 +17,7 @@ func list[W, R any](ctx context.Context, c *Client, cl call, convert func(W) (R,
 		}
 		r, err := convert(*w)
 		if err != nil {
-			return answerError(cl, err)
+			return &rowError{err}
 		}
 		if keep(r) {
 			records = append(records, r)

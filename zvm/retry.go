@@ -126,7 +126,7 @@ func (x *exchange) attempts(ctx context.Context, bearer Secret) (*http.Response,
 		req.SetResponseHandler(x.consume)
 	}
 	client := retryablehttp.Client{
-		HTTPClient:     x.sender.client(x.isRead()),
+		HTTPClient:     &http.Client{Transport: x.sender.wire, CheckRedirect: x.follow},
 		RetryMax:       x.sender.retry.Max,
 		RequestLogHook: func(retryablehttp.Logger, *http.Request, int) { x.begin() },
 		CheckRetry:     x.again,

@@ -39,12 +39,13 @@ func (c *Client) GetLocalSite(ctx context.Context) (Site, error) {
 		SiteIdentifier, SiteName, Version, SiteType string
 		Link                                        *link
 	}
-	if err := c.read(ctx, cl, &w); err != nil {
+	x, err := c.look(ctx, cl, &w)
+	if err != nil {
 		return Site{}, err
 	}
 	id, err := oneID("site", w.SiteIdentifier, string(w.Link.site()))
 	if err != nil {
-		return Site{}, answerError(cl, err)
+		return Site{}, x.senseless(err)
 	}
 	return Site{ID: SiteID(id), Name: w.SiteName, Version: w.Version, Type: w.SiteType}, nil
 }
@@ -54,11 +55,12 @@ func (c *Client) GetLocalSite(ctx context.Context) (Site, error) {
 func (c *Client) GetServerTime(ctx context.Context) (time.Time, error) {
 	cl := call{op: "GetServerTime", method: http.MethodGet, path: "/v1/serverDateTime/serverDateTimeUtc"}
 	var t Time
-	if err := c.read(ctx, cl, &t); err != nil {
+	x, err := c.look(ctx, cl, &t)
+	if err != nil {
 		return time.Time{}, err
 	}
 	if t.IsZero() {
-		return time.Time{}, answerError(cl, errors.New("the answer is not a date"))
+		return time.Time{}, x.senseless(errors.New("the answer is not a date"))
 	}
 	return t.Time, nil
 }

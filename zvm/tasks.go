@@ -122,7 +122,8 @@ func (c *Client) GetTask(ctx context.Context, id TaskID) (Task, error) {
 	}
 	cl := call{op: "GetTask", method: http.MethodGet, path: path}
 	var w wireTask
-	if err := c.read(ctx, cl, &w); err != nil {
+	x, err := c.look(ctx, cl, &w)
+	if err != nil {
 		return Task{}, lookupError(err)
 	}
 	if w.TaskIdentifier == "" && w.Link.id() == "" {
@@ -133,7 +134,7 @@ func (c *Client) GetTask(ctx context.Context, id TaskID) (Task, error) {
 		err = errors.New("the server answered with another task")
 	}
 	if err != nil {
-		return Task{}, answerError(cl, err)
+		return Task{}, x.senseless(err)
 	}
 	return t, nil
 }

@@ -24,8 +24,7 @@ const maxRedirects = 5
 type sender struct {
 	base      *url.URL
 	transport http.RoundTripper // as configured, shared by derived clients
-	reads     *http.Client
-	writes    *http.Client
+	wire      *wire
 	retry     RetryPolicy
 	logger    *slog.Logger
 	userAgent string
@@ -35,30 +34,19 @@ type sender struct {
 }
 
 func newSender(base *url.URL, transport http.RoundTripper, cfg config) *sender {
-	w := &wire{
+	wire := &wire{
 		next: transport, proving: provesUnsent(transport), origin: originOf(base),
 		headerTimeout: cfg.headerTimeout, idleTimeout: cfg.idleTimeout,
 	}
 	return &sender{
 		base:      base,
 		transport: transport,
-		reads:     &http.Client{Transport: w, CheckRedirect: w.checkRedirect},
-		writes:    &http.Client{Transport: w, CheckRedirect: refuseRedirect},
+		wire:      wire,
 		retry:     cfg.retry,
 		logger:    cfg.logger,
 		userAgent: cfg.userAgent,
 	}
 }
-
-// client returns the HTTP client for a read or a write. They differ in redirects alone.
-func (s *sender) client(read bool) *http.Client {
-	if read {
-		return s.reads
-	}
-	return s.writes
-}
-
-func refuseRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // wire carries one request to the configured origin and nowhere else: it is below the redirects, so no hop escapes it. It bounds the
 // time to the headers and every silence of the body, and it is above whatever the transport repeats, so no write leaves twice.
@@ -68,13 +56,6 @@ type wire struct {
 	origin        string
 	headerTimeout time.Duration
 	idleTimeout   time.Duration
-}
-
-func (w *wire) checkRedirect(req *http.Request, via []*http.Request) error {
-	if len(via) > maxRedirects || originOf(req.URL) != w.origin {
-		return http.ErrUseLastResponse
-	}
-	return nil
 }
 
 // RoundTrip returns answers other than 2xx with their body in memory, so that nobody downstream has to close or bound it.
@@ -99,14 +80,22 @@ func (w *wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode/100 != 2 {
-		kept, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody))
+		kept, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody+scrubMargin))
 		_ = resp.Body.Close()
+		dropUnusableTarget(req, resp)
 		cancel(nil)
 		resp.Body = io.NopCloser(bytes.NewReader(kept))
 		return resp, nil
 	}
 	resp.Body = newIdleBody(ctx, cancel, resp.Body, w.idleTimeout)
 	return resp, nil
+}
+
+// dropUnusableTarget takes away the target of a redirect that is no URL: net/http would quote it whole, and it may be a download link.
+func dropUnusableTarget(req *http.Request, resp *http.Response) {
+	if _, err := req.URL.Parse(resp.Header.Get("Location")); err != nil {
+		resp.Header.Del("Location")
+	}
 }
 
 // timeoutError is a limit of this client, not of the caller's context.

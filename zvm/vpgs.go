@@ -127,7 +127,8 @@ func (c *Client) GetVPG(ctx context.Context, id VPGID) (VPG, error) {
 	}
 	cl := call{op: "GetVPG", method: http.MethodGet, path: path}
 	var w wireVPG
-	if err := c.read(ctx, cl, &w); err != nil {
+	x, err := c.look(ctx, cl, &w)
+	if err != nil {
 		return VPG{}, err
 	}
 	v, err := w.vpg()
@@ -135,7 +136,7 @@ func (c *Client) GetVPG(ctx context.Context, id VPGID) (VPG, error) {
 		err = errors.New("the server answered with another VPG")
 	}
 	if err != nil {
-		return VPG{}, answerError(cl, err)
+		return VPG{}, x.senseless(err)
 	}
 	return v, nil
 }
