@@ -52,13 +52,13 @@ type ListedItem struct {
 // the checkpoint, finds the path by browsing, downloads into the sink, and closes the session on every path.
 //
 // Errors: [ErrNotProven], [ErrNotLocal], [ErrCheckpointGone], [*PathNotFoundError], [*AmbiguousPathError],
-// [*NotDownloadableError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
+// [*NotDownloadableError], [*DestinationError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
 func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink, opts ...PlaceOption) (*Recovery, error) {
 	wanted, err := parseGuestPath(path)
 	if err != nil {
 		return nil, err
 	}
-	if err := sink.check(); err != nil {
+	if err := checkSink(sink); err != nil {
 		return nil, err
 	}
 	from, err := s.chooseMount(ctx, g, opts)
