@@ -409,6 +409,9 @@ func (c *Client) UnmountFLR(ctx context.Context, id SessionID) (TaskID, error) {
 		return "", err
 	}
 	taskID, err := createdID(a.body, "TaskIdentifier")
+	if errors.Is(err, errSeveralIDs) {
+		return "", a.unusable(err)
+	}
 	if err != nil || SessionID(taskID) == id {
 		return "", nil //nolint:nilerr // an accepted unmount without a task id is an answer some servers give (zvm-wire 12)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,26 +80,51 @@ func decodeEnum(data []byte, names []string) enum {
 	return enum{unknownEnum, s}
 }
 
+// errSeveralIDs: an answer that names several things says of none that it is the one.
+const errSeveralIDs = formatError("the answer holds several ids")
+
 // createdID reads the answer to a write that creates something: a JSON string, an object holding the id under one of
-// the keys, or the bare text (zvm-wire 4.4, 6.2). An empty id is an error.
+// the keys, or the bare text (zvm-wire 4.4, 6.2). No id is an error, and so are several that differ.
 func createdID(body []byte, keys ...string) (string, error) {
-	text := strings.TrimSpace(string(body))
 	var s string
 	if json.Unmarshal(body, &s) == nil {
 		return validID(s)
 	}
-	var object map[string]json.RawMessage
-	if json.Unmarshal(body, &object) == nil {
-		for k, v := range object {
-			for _, key := range keys {
-				if strings.EqualFold(k, key) && json.Unmarshal(v, &s) == nil {
-					return validID(s)
-				}
-			}
+	if trimmed := bytes.TrimSpace(body); json.Valid(body) && trimmed[0] == '{' {
+		return idOfObject(trimmed, keys)
+	}
+	return validID(strings.Trim(strings.TrimSpace(string(body)), `"{} `))
+}
+
+// idOfObject looks at every member, because a map would keep one of several of the same name. object is valid JSON.
+func idOfObject(object []byte, keys []string) (string, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	_, _ = dec.Token()
+	found := ""
+	for dec.More() {
+		var value json.RawMessage
+		name, _ := dec.Token()
+		if err := dec.Decode(&value); err != nil {
+			return "", err
 		}
+		named := func(key string) bool { text, _ := name.(string); return strings.EqualFold(text, key) }
+		var s string
+		if !slices.ContainsFunc(keys, named) || json.Unmarshal(value, &s) != nil || s == "" {
+			continue
+		}
+		id, err := validID(s)
+		if err != nil {
+			return "", err
+		}
+		if found != "" && !strings.EqualFold(dotted(found), dotted(id)) {
+			return "", errSeveralIDs
+		}
+		found = firstNonEmpty(found, id)
+	}
+	if found == "" {
 		return "", fmt.Errorf("the answer has none of %s", strings.Join(keys, ", "))
 	}
-	return validID(strings.Trim(text, `"{} `))
+	return found, nil
 }
 
 func validID(s string) (string, error) {

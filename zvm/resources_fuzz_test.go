@@ -66,7 +66,7 @@ func FuzzTime(f *testing.F) {
 }
 
 func FuzzAnswersOfWrites(f *testing.F) {
-	for _, s := range []string{`"a.b"`, `{ "a.b" }`, `{"TaskIdentifier":"x"}`, ``, `null`, `"https://z/x"`, `"/v1/downloads/a"`} {
+	for _, s := range []string{`"a.b"`, `{ "a.b" }`, `{"TaskIdentifier":"x"}`, ``, `null`, `"https://z/x"`, `"/v1/downloads/a"`, `{"TaskIdentifier":"x","taskIdentifier":"y"}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

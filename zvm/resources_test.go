@@ -2,6 +2,7 @@ package zvm
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -172,6 +173,42 @@ func TestIdsOfWhatWasCreated(t *testing.T) {
 		got, err := createdID([]byte(body), "TaskIdentifier")
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v, want %q", body, got, err, want)
+		}
+	}
+}
+
+func TestAnAnswerWithSeveralIdsIsReadTheSameWayEveryTime(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]string{
+		`{"Identifier":"vpg-1","TaskIdentifier":"task-1"}`:             "",
+		`{"TaskIdentifier":"task-1","TaskIdentifier":"task-2"}`:        "",
+		`{"TaskIdentifier":"task-1","taskidentifier":"task-2"}`:        "",
+		`{"Identifier":"a.b","TaskIdentifier":"A:B"}`:                  "a.b",
+		`{"Identifier":"","TaskIdentifier":"a.b","TaskId":null}`:       "a.b",
+		`{"Identifier":{"x":1},"TaskId":["y"],"TaskIdentifier":"a.b"}`: "a.b",
+		`{"Identifier":"../vpgs","TaskIdentifier":"a.b"}`:              "",
+		`{"Inner":{"TaskIdentifier":"a.b"}}`:                           "",
+	} {
+		for range 20 {
+			got, err := createdID([]byte(body), "TaskIdentifier", "TaskId", "Identifier")
+			if got != want || (err == nil) != (want != "") {
+				t.Fatalf("%s: %q, %v, want %q", body, got, err, want)
+			}
+		}
+	}
+}
+
+func TestWritesThatAnswerWithSeveralIdsAreUnknown(t *testing.T) {
+	t.Parallel()
+	several := replies(`{"TaskIdentifier":"a.b","FlrSessionIdentifier":"c.d","Identifier":"e.f","taskIdentifier":"g.h"}`, 200)
+	for name, write := range map[string]func(*Client) error{
+		"insert":  func(c *Client) error { _, err := c.InsertCheckpoint(t.Context(), "vpg", "tag"); return err },
+		"mount":   func(c *Client) error { _, err := c.MountFLR(t.Context(), FLRTarget{"vpg", "vm", "1"}); return err },
+		"unmount": func(c *Client) error { _, err := c.UnmountFLR(t.Context(), "s"); return err },
+	} {
+		s := &script{api: several}
+		if err := write(s.client(t)); !errors.Is(err, ErrOutcomeUnknown) || !errors.Is(err, errSeveralIDs) {
+			t.Errorf("%s: error is %v", name, err)
 		}
 	}
 }
