@@ -11,7 +11,7 @@ FUZZTIME  ?= 5s
 BENCH     ?= .
 
 .PHONY: help tools fmt fmt-check vet lint tidy-check build readme cross test race profiles property keycloak fuzz-short fuzz-long tagged \
-	bench cover vuln words ci
+	bench benchmarks cover vuln words ci
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,6 +75,9 @@ tagged: ## Vet the files behind build tags, which ./... leaves out
 
 bench: ## Run the benchmarks matching BENCH (default all)
 	go test -run '^$$' -bench '$(BENCH)' -benchmem ./...
+
+benchmarks: ## Measure the loop and write rewind/BENCHMARKS.md
+	@.ci/benchmarks
 
 cover: ## Test coverage, total and by function
 	@mkdir -p $(BIN)
