@@ -106,7 +106,7 @@ func causeCode(err error) int {
 		return exitPartial
 	case errors.Is(err, zvm.ErrUnauthorized), errors.Is(err, zvm.ErrForbidden):
 		return exitAuth
-	case is[*rewind.AmbiguousVMError](err), is[*rewind.AmbiguousPathError](err):
+	case is[*rewind.AmbiguousVMError](err), is[*rewind.AmbiguousPathError](err), is[*rewind.AmbiguousVPGError](err):
 		return exitAmbiguous
 	case is[*rewind.NotProtectedError](err), is[*rewind.StateError](err), is[*rewind.NotDownloadableError](err),
 		errors.Is(err, rewind.ErrNotLocal), errors.Is(err, rewind.ErrTestRunning):

@@ -59,6 +59,7 @@ func TestExitCodeOfEachKindOfError(t *testing.T) {
 		{"no failover test", fmt.Errorf("x: %w", rewind.ErrNoTest), 5},
 		{"a path that is not there", &rewind.PathNotFoundError{}, 5},
 		{"a name of several VMs", &rewind.AmbiguousVMError{}, 6},
+		{"a change in several VPGs", fmt.Errorf("x: %w", &rewind.AmbiguousVPGError{}), 6},
 		{"a path of several places", &rewind.AmbiguousPathError{}, 6},
 		{"a VM that is not protected", &rewind.NotProtectedError{}, 7},
 		{"a VPG of another site", &rewind.NotLocalError{}, 7},

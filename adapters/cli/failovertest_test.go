@@ -50,6 +50,20 @@ func TestAFailoverTestIsNamedAsItWasStarted(t *testing.T) {
 	}
 }
 
+func TestSeveralVPGsThatWouldDoAreNamed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithTestTime(0))
+	one := w.sim.AddVPG("one", zvmtest.VPGConfig{RecoverySite: w.sim.AddPeerSite("East")})
+	two := w.sim.AddVPG("two", zvmtest.VPGConfig{RecoverySite: w.sim.AddPeerSite("West")})
+	w.sim.AddVM("db01", one, two)
+	w.mustRun("protect", "db01", "--action", "x", "--change", "c2")
+	w.run("test", "start", "--change", "c2", "--yes").want(t, 6, "one", "two", "--vpg\n")
+	w.mustRun("test", "start", "--change", "c2", "--vpg", "two", "--yes")
+	if tests := w.sim.LiveTests(); len(tests) != 1 || tests[0].VPGID != two.ID() {
+		t.Errorf("the server runs %+v", tests)
+	}
+}
+
 func TestAFailoverTestForAWhileIsStopped(t *testing.T) {
 	t.Parallel()
 	w := newGuardedWorld(t)
@@ -66,21 +80,28 @@ func TestLaw5_AnInterruptedFailoverTestIsStopped(t *testing.T) {
 	w := newGuardedWorld(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	go func() {
-		tick := time.NewTicker(5 * time.Millisecond)
-		defer tick.Stop()
-		for range tick.C {
-			if ctx.Err() != nil || len(w.sim.LiveTests()) == 1 {
-				cancel()
-				return
-			}
-		}
-	}()
-	o := w.runUntil(ctx, "test", "start", "--change", "c1", "--for", "2d", "--yes")
-	o.want(t, 130, "interrupted")
+	var out, err strings.Builder
+	watched := onText{&err, "running web-local for 48h", cancel}
+	code := cli.Run(ctx, cli.IO{Out: &out, Err: watched, Env: w.lookup, Terminal: true},
+		[]string{"test", "start", "--change", "c1", "--for", "2d", "--yes"})
+	outcome{code, out.String(), err.String()}.want(t, 130, "interrupted", "the failover test was stopped\n")
 	if n := len(w.sim.LiveTests()); n != 0 {
 		t.Errorf("%d tests are left", n)
 	}
+}
+
+// onText calls a function when a text is written.
+type onText struct {
+	to   io.Writer
+	text string
+	call func()
+}
+
+func (o onText) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), o.text) {
+		o.call()
+	}
+	return o.to.Write(p)
 }
 
 func TestAFailoverTestThatCannotBeStoppedIsLeftOpen(t *testing.T) {

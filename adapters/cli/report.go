@@ -21,6 +21,7 @@ type errorReport struct {
 	TaskIDs    []zvm.TaskID              `json:"taskIds,omitempty"` // of tasks that may still be running
 	Candidates []rewind.Protection       `json:"candidates,omitempty"`
 	Paths      []string                  `json:"paths,omitempty"`
+	VPGs       []string                  `json:"vpgs,omitempty"` // to choose from
 	LeftOpen   *leftOpen                 `json:"leftOpen,omitempty"`
 	Hints      []string                  `json:"hints,omitempty"` // for people
 }
@@ -40,6 +41,7 @@ type leftOpen struct {
 	What    string `json:"what"`
 	ID      string `json:"id"`
 	Command string `json:"command"`
+	MayBe   bool   `json:"mayBe"` // whether it is open is not known
 }
 
 func report(err error) errorReport {
@@ -50,6 +52,7 @@ func report(err error) errorReport {
 		pending     *pendingError
 		ambiguousVM *rewind.AmbiguousVMError
 		paths       *rewind.AmbiguousPathError
+		vpgs        *rewind.AmbiguousVPGError
 		open        *rewind.LeftOpenError
 	)
 	if errors.As(err, &partial) {
@@ -76,8 +79,11 @@ func report(err error) errorReport {
 	if errors.As(err, &paths) {
 		r.Paths = paths.Hits
 	}
+	if errors.As(err, &vpgs) {
+		r.VPGs = vpgs.VPGs
+	}
 	if errors.As(err, &open) {
-		r.LeftOpen = &leftOpen{open.What, open.ID, open.Command}
+		r.LeftOpen = &leftOpen{open.What, open.ID, open.Command, open.MayBe}
 	}
 	return r
 }
@@ -88,6 +94,9 @@ func hints(err error) []string {
 	var given *hintError
 	if errors.As(err, &given) {
 		all = append(all, given.hint)
+	}
+	if is[*rewind.AmbiguousVPGError](err) {
+		all = append(all, "name one with --vpg")
 	}
 	var refused *zvm.Error
 	if errors.As(err, &refused) {

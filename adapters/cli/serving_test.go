@@ -283,7 +283,7 @@ func TestHookLetsAChangeRunOnlyUnderAGuard(t *testing.T) {
 // else on stderr.
 func TestHookSaysWhyGuardsCouldNotBeLookedUp(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func (t *target) guardFlags(c *cobra.Command) {
 
 // vpgFlag adds the flag that chooses among the guard's checkpoints.
 func (t *target) vpgFlag(c *cobra.Command) {
-	c.Flags().StringVar(&t.vpg, "vpg", "", "the `VPG` whose checkpoint is meant, by name or id (default a local one, else the first)")
+	c.Flags().StringVar(&t.vpg, "vpg", "", "the `VPG` whose checkpoint is meant, by name or id; needed when several would do")
 }
 
 func (t *target) options() []rewind.PlaceOption {
