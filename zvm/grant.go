@@ -83,6 +83,9 @@ func (e endpoint) refused(x *exchange, resp *http.Response) error {
 	case http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden:
 		err.refused = true
 		err.hint = at + "; not tried again, because repeated refusals can lock the account"
+		if err.Code == "invalid_grant" {
+			err.hint += busyHint
+		}
 		if strings.Contains(strings.ToLower(err.Message), "not fully set up") {
 			err.hint = at + "; sign in once in a browser to finish the account, or ask the administrator"
 		}
@@ -93,6 +96,10 @@ func (e endpoint) refused(x *exchange, resp *http.Response) error {
 	}
 	return err
 }
+
+// busyHint: Keycloak says the same of a wrong password and of a right one that comes while another login of the same user is under way
+// (measured with 26.7).
+const busyHint = "; some servers refuse a right password as well while another login of the same user is under way"
 
 // unusable is the error for a 2xx without a token. Its body is not kept: it may hold one under another name.
 func (e endpoint) unusable(x *exchange, resp *http.Response, body []byte, cause error) error {

@@ -74,7 +74,8 @@ func TestLoginRefusalsAreFinalAndExplained(t *testing.T) {
 		unauthorized bool
 		mentions     []string
 	}{
-		"wrong password":       {401, invalidGrant, true, []string{"invalid_grant", "Invalid user credentials", "lock", "https://zvm.example.com/auth/realms/zerto/"}},
+		"wrong password":       {401, invalidGrant, true, []string{"invalid_grant", "Invalid user credentials", "lock", "another login of the same user is under way", "https://zvm.example.com/auth/realms/zerto/"}},
+		"or a busy user":       {400, invalidGrant, true, []string{"another login of the same user is under way"}},
 		"account not set up":   {400, `{"error":"invalid_grant","error_description":"Account is not fully set up"}`, true, []string{"not fully set up", "browser"}},
 		"unknown client":       {401, `{"error":"invalid_client","error_description":"Invalid client or Invalid client credentials"}`, true, []string{"invalid_client"}},
 		"client may not":       {400, `{"error":"unauthorized_client","error_description":"Client not enabled"}`, true, []string{"unauthorized_client"}},
