@@ -19,7 +19,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("task %s ended %s: %s", e.ID, e.State, printable(e.Reason))
 }
 
-// WaitError says that the waiting ended, not the task: it goes on at the server and can be looked up by ID.
+// WaitError says that the waiting ended, not the task: one that was seen goes on at the server and can be looked up by ID. Of one that
+// was never seen nothing is known but its ID: it may be under way, have ended long ago, or not exist.
 type WaitError struct {
 	ID   ID
 	Last Status // the last look that succeeded; the zero Status when none did
@@ -27,14 +28,13 @@ type WaitError struct {
 }
 
 func (e *WaitError) Error() string {
-	return fmt.Sprintf("stopped waiting for task %s (last seen %s), which goes on at the server: %v", e.ID, e.lastSeen(), e.Err)
-}
-
-func (e *WaitError) lastSeen() string {
-	if e.Last.ID == "" {
-		return "never"
+	switch {
+	case e.Last.ID == "":
+		return fmt.Sprintf("stopped waiting for task %s, which was never seen: %v", e.ID, e.Err)
+	case isNotFound(e.Err):
+		return fmt.Sprintf("stopped waiting for task %s, last seen %s and now not found: %v", e.ID, e.Last.State, e.Err)
 	}
-	return e.Last.State.String()
+	return fmt.Sprintf("stopped waiting for task %s (last seen %s), which goes on at the server: %v", e.ID, e.Last.State, e.Err)
 }
 
 // Unwrap returns the reason the waiting ended.

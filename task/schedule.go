@@ -15,9 +15,13 @@ type Schedule struct {
 	Min, Max time.Duration
 	// Expected is how long jobs of this kind took lately, zero when nothing is known. Looks are then rare before nine
 	// tenths of it and dense (3 % of it apart) up to five quarters of it, which notices the end within 2 % when the expectation
-	// holds. A wrong expectation costs at most a doubling of the time and never an end unseen.
+	// holds. However wrong it is, the end is seen before twice the time has passed, or within three seconds of the start.
 	Expected time.Duration
 }
+
+// firstLook is the latest first look at a job that is expected to take long: looks before it would be spent on every job, and
+// are of use to none but the shortest.
+const firstLook = 3 * time.Second
 
 // Wait returns the time to let pass before the next look, given the time already spent.
 func (s Schedule) Wait(spent time.Duration) time.Duration {
@@ -33,7 +37,7 @@ func (s Schedule) Wait(spent time.Duration) time.Duration {
 	early, late := s.Expected*9/10, s.Expected*5/4
 	switch {
 	case spent < early:
-		return max(s.Min, min(max(spent, s.Expected/8), early-spent, s.Max))
+		return max(s.Min, min(max(spent, min(s.Expected/8, firstLook)), early-spent, s.Max))
 	case spent < late:
 		return max(s.Min, min(s.Expected*3/100, s.Max))
 	}

@@ -1,7 +1,9 @@
 package task
 
 import (
+	"fmt"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -43,8 +45,24 @@ func (s State) String() string {
 	return "unknown (" + strconv.Itoa(int(s)) + ")"
 }
 
-// MarshalText writes the state's name.
+// MarshalText writes the state's name, as String does.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads what MarshalText writes, "unknown (n)" included. Other text is an error.
+func (s *State) UnmarshalText(text []byte) error {
+	known, ok := ParseState(string(text))
+	if ok {
+		*s = known
+		return nil
+	}
+	digits, unknown := strings.CutPrefix(string(text), "unknown (")
+	n, err := strconv.Atoi(strings.TrimSuffix(digits, ")"))
+	if !unknown || err != nil || State(n).String() != string(text) {
+		return fmt.Errorf("task: %q is not a state", text)
+	}
+	*s = State(n)
+	return nil
+}
 
 // ParseState reads a state's name, the way [State.String] writes it. It reports false for any other text.
 func ParseState(name string) (State, bool) {

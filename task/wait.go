@@ -32,7 +32,7 @@ func WithMaxTransient(n int) Option { return func(p *poller) { p.maxTransient = 
 func WithNotFoundGrace(d time.Duration) Option { return func(p *poller) { p.notFoundGrace = d } }
 
 // OnProgress has f called, on the waiting goroutine, with each status that differs from the one before it. The last
-// call shows the terminal status.
+// call shows the terminal status. [Poll] ignores it: what it looks at has no status.
 func OnProgress(f func(Status)) Option { return func(p *poller) { p.progress = f } }
 
 type poller struct {

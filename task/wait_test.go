@@ -2,6 +2,7 @@ package task_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"testing"
@@ -77,7 +78,15 @@ func TestWaitVerdicts(t *testing.T) {
 		},
 		{
 			"temporary failures beyond the budget", repeat(hiccup, 6),
-			"stopped waiting for task t1 (last seen never), which goes on at the server: looking: not found false, temporary true", 6,
+			"stopped waiting for task t1, which was never seen: looking: not found false, temporary true", 6,
+		},
+		{
+			"not found for good", []step{missing},
+			"stopped waiting for task t1, which was never seen: looking: not found true, temporary false", 41,
+		},
+		{
+			"seen and then not found", []step{in(task.InProgress), missing},
+			"stopped waiting for task t1, last seen InProgress and now not found: looking: not found true, temporary false", 41,
 		},
 		{
 			"a lasting failure ends at once",
@@ -216,14 +225,18 @@ func TestScheduleIsLateByAFixedShare(t *testing.T) {
 	}
 }
 
-func TestAWrongExpectationCostsAtMostADoubling(t *testing.T) {
+func TestAWrongExpectationCostsAtMostADoublingOrThreeSeconds(t *testing.T) {
 	t.Parallel()
-	for _, off := range []float64{0.1, 0.5, 2, 8} {
-		share, _ := lateness(func(job time.Duration) task.Schedule {
-			return task.Schedule{Expected: time.Duration(float64(job) * off)}
-		})
-		if share > 1 {
-			t.Errorf("expecting %.1f of the truth: %.0f %% late, want at most 100 %%", off, share*100)
+	for expected := time.Millisecond; expected < time.Hour; expected = expected * 5 / 4 {
+		s := task.Schedule{Expected: expected}
+		for took := time.Millisecond; took < 2*time.Hour; took = took * 21 / 20 {
+			spent := time.Duration(0)
+			for spent < took {
+				spent += s.Wait(spent)
+			}
+			if spent > max(2*took, 3*time.Second) {
+				t.Errorf("expected %v, took %v: seen after %v", expected, took, spent)
+			}
 		}
 	}
 }
@@ -241,6 +254,30 @@ func TestStateNames(t *testing.T) {
 	}
 	if got := task.State(9).String(); got != "unknown (9)" {
 		t.Errorf("State(9) prints %q", got)
+	}
+}
+
+func TestStatesSurviveJSON(t *testing.T) {
+	t.Parallel()
+	for n := -3; n < 12; n++ {
+		var back struct{ State task.State }
+		data, err := json.Marshal(struct{ State task.State }{task.State(n)})
+		if err == nil {
+			err = json.Unmarshal(data, &back)
+		}
+		if err != nil || back.State != task.State(n) {
+			t.Errorf("%d is written as %s and read as %d, %v", n, data, back.State, err)
+		}
+	}
+}
+
+func TestUnmarshalTextRefusesOtherText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"", "completed", "6", "unknown", "unknown (", "unknown ()", "unknown (6)", "unknown (09)", "unknown (9) ", "unknown (9"} {
+		s := task.Paused
+		if err := s.UnmarshalText([]byte(text)); err == nil || s != task.Paused {
+			t.Errorf("%q is read as %v, %v", text, s, err)
+		}
 	}
 }
 
