@@ -88,8 +88,13 @@ func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, at
 	}
 	lately := p.clock.now().Add(-settleReach)
 	running = slices.DeleteFunc(running, func(x zvm.Task) bool { return x.State.Terminal() && x.Completed.Before(lately) })
-	if len(running) == 0 && attempt == 1 {
-		return cp, false, nil
+	if attempt == 1 {
+		switch unlisted, err := s.anyUnlisted(ctx, t.vpg.VPGID, running); {
+		case err != nil:
+			return cp, false, err
+		case !unlisted:
+			return cp, false, nil
+		}
 	}
 	for _, x := range running {
 		if x.State.Terminal() {
@@ -109,6 +114,37 @@ func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, at
 		return cp, false, nil
 	}
 	return cp, found, err
+}
+
+// anyUnlisted reports whether one of these inserts may have a tag that the journal does not list yet: one that runs, or
+// more that completed than there are tags since the first of them began.
+func (s *Session) anyUnlisted(ctx context.Context, vpg zvm.VPGID, inserts []zvm.Task) (bool, error) {
+	var first time.Time
+	completed := 0
+	for _, x := range inserts {
+		switch {
+		case !x.State.Terminal():
+			return true, nil
+		case x.State == task.Completed:
+			completed++
+			if first.IsZero() || x.Started.Before(first) {
+				first = x.Started
+			}
+		}
+	}
+	if completed == 0 {
+		return false, nil
+	}
+	listed := 0
+	for cp, err := range s.zvm.ListCheckpoints(ctx, vpg, zvm.Window{From: first.Add(-stampSlack)}) {
+		if err != nil {
+			return false, err
+		}
+		if cp.Tag != "" {
+			listed++
+		}
+	}
+	return listed < completed, nil
 }
 
 // awaitEnd waits until a task has ended, however it does. A task that the server no longer knows has ended as well.

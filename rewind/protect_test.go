@@ -286,6 +286,17 @@ func TestTheSameChangeIsTaggedOnce(t *testing.T) {
 	}
 }
 
+func TestAnotherChangesTagThatIsListedIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.guard(t, "web01")
+	_, s := connect(t, w.sim, rewind.WithLimits(rewind.Limits{Settle: time.Hour}))
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	_, err := s.Protect(ctx, "web01", rewind.Change{ID: "c2"})
+	must(t, err)
+}
+
 func TestTheSameChangeForAnotherVMOfTheVPGIsTaggedForIt(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
