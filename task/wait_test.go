@@ -81,11 +81,13 @@ func TestWaitVerdicts(t *testing.T) {
 			"stopped waiting for task t1, which was never seen: looking: not found false, temporary true", 6,
 		},
 		{
-			"not found for good", []step{missing},
+			"not found for good",
+			[]step{missing},
 			"stopped waiting for task t1, which was never seen: looking: not found true, temporary false", 41,
 		},
 		{
-			"seen and then not found", []step{in(task.InProgress), missing},
+			"seen and then not found",
+			[]step{in(task.InProgress), missing},
 			"stopped waiting for task t1, last seen InProgress and now not found: looking: not found true, temporary false", 41,
 		},
 		{
