@@ -1,0 +1,132 @@
+package rewind
+
+import (
+	"archive/zip"
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"path"
+	"strings"
+
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// copyFile copies one file's bytes out of a download, which may be the file or a zip that holds it (zvm-wire 6.5). A file
+// that is a zip itself is told from its container by its size, so that a zip of a file whose size is not known is refused:
+// it may be either. Of a file whose size is known no more than one byte over it is written, and another number of bytes
+// is an error.
+func copyFile(to io.Writer, data *zvm.Download, item zvm.Item) (int64, error) {
+	from := bufio.NewReader(data.Body)
+	magic, err := from.Peek(4)
+	zipped := err == nil && string(magic) == "PK\x03\x04"
+	switch {
+	case zipped && item.Size < 0:
+		return 0, &NotDownloadableError{
+			Path:   item.Path,
+			Reason: "the server sent a zip and tells no size: whether that is the file or holds it cannot be known",
+		}
+	case zipped && (data.Size != item.Size || mayBeContainer(from, item)):
+		return copyZip(to, from, item)
+	case item.Size < 0:
+		return io.Copy(to, from)
+	}
+	return copyExactly(to, from, item.Size)
+}
+
+// copyExactly copies size bytes. It reads to the end, so that whatever checks the data there does.
+func copyExactly(to io.Writer, from io.Reader, size int64) (int64, error) {
+	n, err := io.Copy(to, io.LimitReader(from, size+1))
+	switch {
+	case err != nil:
+		return n, err
+	case n > size:
+		return n, fmt.Errorf("the server sends more than the %d bytes that it lists", size)
+	case n < size:
+		return n, fmt.Errorf("got %d bytes of a file of %d", n, size)
+	}
+	return n, nil
+}
+
+// mayBeContainer reports whether a zip as long as the file is may yet be the file's container: its first entry bears the
+// file's name then. It looks ahead only, as far as a name reaches.
+func mayBeContainer(from *bufio.Reader, item zvm.Item) bool {
+	const fixed, nameLength = 30, 26 // of a local file header (APPNOTE 4.3.7)
+	head, err := from.Peek(fixed)
+	if err != nil {
+		return false
+	}
+	head, err = from.Peek(fixed + int(binary.LittleEndian.Uint16(head[nameLength:])))
+	return err != nil || bearsName(string(head[fixed:]), item)
+}
+
+func bearsName(entry string, item zvm.Item) bool {
+	return path.Base(strings.ReplaceAll(entry, `\`, "/")) == item.Name()
+}
+
+// copyZip spools a zip, which is read from its end, and copies the file: what the zip holds, or the zip.
+func copyZip(to io.Writer, from io.Reader, item zvm.Item) (n int64, err error) {
+	spool, err := os.CreateTemp("", ".rewind-*.zip")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(spool.Name()) //nolint:errcheck // a temporary file of ours
+	defer spool.Close()           //nolint:errcheck // read only from here on
+	most := largestContainer(item.Size)
+	size, err := io.Copy(spool, io.LimitReader(from, most))
+	switch {
+	case err != nil:
+		return 0, err
+	case size == most:
+		return 0, fmt.Errorf("the server sends a zip of %d bytes and more for a file of %d", size, item.Size)
+	}
+	entry, err := onlyEntry(spool, size)
+	contained := err == nil && bearsName(entry.Name, item) && entry.UncompressedSize64 == uint64(item.Size) //nolint:gosec // never negative here
+	switch {
+	case size == item.Size && !contained:
+		if _, err := spool.Seek(0, io.SeekStart); err != nil {
+			return 0, err
+		}
+		return copyExactly(to, spool, item.Size)
+	case err != nil:
+		return 0, err
+	}
+	content, err := entry.Open()
+	if err != nil {
+		return 0, err
+	}
+	n, err = copyExactly(to, content, item.Size)
+	return n, errors.Join(err, content.Close())
+}
+
+// largestContainer bounds a zip of one file: what compression may add to bytes that do not shrink, and the headers, in
+// which the name stands twice.
+func largestContainer(size int64) int64 {
+	const headers = 512 << 10
+	if size > math.MaxInt64/2 {
+		return math.MaxInt64
+	}
+	return size + size>>8 + headers
+}
+
+// onlyEntry returns the one file that a zip holds. Its name does not matter where sizes tell what it is: the destination
+// was chosen by whoever asked.
+func onlyEntry(archive io.ReaderAt, size int64) (*zip.File, error) {
+	z, err := zip.NewReader(archive, size)
+	if err != nil {
+		return nil, fmt.Errorf("reading the zip the server sent: %w", err)
+	}
+	var files []*zip.File
+	for _, f := range z.File {
+		if !f.FileInfo().IsDir() {
+			files = append(files, f)
+		}
+	}
+	if len(files) != 1 || !files[0].Mode().IsRegular() {
+		return nil, fmt.Errorf("the server sent a zip of %d files for one file", len(files))
+	}
+	return files[0], nil
+}
