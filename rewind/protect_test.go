@@ -290,7 +290,11 @@ func TestAnotherChangesTagThatIsListedIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.guard(t, "web01")
-	_, s := connect(t, w.sim, rewind.WithLimits(rewind.Limits{Settle: time.Hour}))
+	settle := time.Hour
+	if !tellsAll() {
+		settle = 100 * time.Millisecond // the server does not say at which VPG an insert ran, so that it may be one here
+	}
+	_, s := connect(t, w.sim, rewind.WithLimits(rewind.Limits{Settle: settle}))
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	_, err := s.Protect(ctx, "web01", rewind.Change{ID: "c2"})
