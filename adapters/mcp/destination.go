@@ -1,7 +1,6 @@
 package mcpadapter
 
 import (
-	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -9,25 +8,22 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
-// destination is a file that is being written below the recovery folder, and gets its name when it is whole.
-//
-// It keeps the folder open that it lies in. Each folder on the way was opened from the one above it and found to be the
-// very folder that was seen there, so that no link is followed, one that is put there meanwhile included.
+// destination is where a file goes below the recovery folder.
 type destination struct {
-	*os.File
+	rewind.Sink
 
-	folder  *os.Root
-	temp    string
-	name    string
-	path    string // absolute
-	replace bool
-	moved   bool // the temporary name is the destination's by now
+	// folder is the one that the file will lie in. Each folder on the way was opened from the one above it and found to be
+	// the very folder that was seen there, so that no link is followed, one that is put there meanwhile included.
+	folder *os.Root
+	path   string // absolute
 }
 
-// createBelowRecoverDir refuses a bad destination before anything is asked of the ZVM.
-func (t *toolset) createBelowRecoverDir(dest string, replace bool) (*destination, error) {
+// belowRecoverDir refuses a bad destination before anything is asked of the ZVM. The caller closes the folder.
+func (t *toolset) belowRecoverDir(dest string, replace bool) (*destination, error) {
 	switch {
 	case t.recoverDir == "":
 		return nil, destRefused("This server has no recovery folder, so it writes no files.",
@@ -41,14 +37,17 @@ func (t *toolset) createBelowRecoverDir(dest string, replace bool) (*destination
 		return nil, destRefused("The folder of the destination cannot be used.",
 			"Call again with another destination; links are not followed.", err)
 	}
-	d := &destination{
-		folder: folder, name: path.Base(dest), path: filepath.Join(t.recoverDir, filepath.FromSlash(dest)), replace: replace,
-		// A short name of its own: one made from the destination's could be too long for the file system.
-		temp: ".rewind-" + rand.Text()[:10],
+	var opts []rewind.FileOption
+	if replace {
+		opts = append(opts, rewind.Replace())
 	}
-	if err := d.begin(); err != nil {
+	d := &destination{
+		Sink: rewind.ToRoot(folder, path.Base(dest), opts...), folder: folder,
+		path: filepath.Join(t.recoverDir, filepath.FromSlash(dest)),
+	}
+	if err := d.Check(); err != nil {
 		_ = folder.Close()
-		return nil, err
+		return nil, explainDest(err)
 	}
 	return d, nil
 }
@@ -98,83 +97,19 @@ func enter(folder *os.Root, name string) (*os.Root, error) {
 	return next, nil
 }
 
-func (d *destination) begin() error {
-	if err := d.check(); err != nil {
-		return err
-	}
-	file, err := d.folder.OpenFile(d.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return destRefused("The destination cannot be written.", seeDetail, err)
-	}
-	d.File = file
-	return nil
-}
-
-// check refuses what may not be replaced.
-func (d *destination) check() error {
-	info, err := d.folder.Lstat(d.name)
+// explainDest tells what went wrong at the destination. Any other error stays as it is.
+func explainDest(err error) error {
+	var failed *rewind.DestinationError
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return destRefused("The destination cannot be used.", seeDetail, err)
-	case !info.Mode().IsRegular():
-		return destRefused("The destination is not a regular file and is not replaced.", "Call again with another destination.", nil)
-	case !d.replace:
-		return destExists()
-	}
-	return nil
-}
-
-// commit gives the file its name, as the last step.
-func (d *destination) commit() error {
-	if err := errors.Join(d.Sync(), d.Close()); err != nil {
-		return destRefused("The destination could not be written to its end.", seeDetail, err)
-	}
-	if err := d.check(); err != nil {
+	case !errors.As(err, &failed):
 		return err
+	case errors.Is(err, fs.ErrExist):
+		return errors.Join(&refused{refusalError{
+			Code: codeDestExists, Message: "A file of that name exists.", NotDone: notWritten,
+			NextStep: "Call again with another destination, or with force when the file may be replaced.",
+		}}, err)
 	}
-	// A hard link fails where a file exists by now, which a rename would silently replace.
-	if !d.replace {
-		err := d.folder.Link(d.temp, d.name)
-		if errors.Is(err, fs.ErrExist) {
-			return destExists()
-		}
-		if err == nil {
-			d.syncFolder()
-			return nil
-		}
-	}
-	if err := d.folder.Rename(d.temp, d.name); err != nil {
-		return destRefused("The destination could not be given its name.", seeDetail, err)
-	}
-	d.moved = true
-	d.syncFolder()
-	return nil
-}
-
-// syncFolder makes the new name last. Systems that cannot sync a folder keep names in their own way.
-func (d *destination) syncFolder() {
-	if folder, err := d.folder.Open("."); err == nil {
-		_ = folder.Sync()
-		_ = folder.Close()
-	}
-}
-
-// discard removes what has no name yet and lets go of the folder.
-func (d *destination) discard() {
-	_ = d.Close()
-	if !d.moved {
-		_ = d.folder.Remove(d.temp)
-	}
-	_ = d.folder.Close()
-}
-
-func destExists() error {
-	return &refused{refusalError{
-		Code: codeDestExists, Message: "A file of that name exists.", NotDone: notWritten,
-		NextStep: "Call again with another destination, or with force when the file may be replaced.",
-	}}
+	return errors.Join(destRefused("The destination cannot be written.", "See detail for the reason, or call again with another destination.", failed), err)
 }
 
 func destRefused(message, next string, cause error) error {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"unicode/utf8"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
@@ -52,19 +51,16 @@ func (t *toolset) recoverFile(ctx context.Context, _ call, in recoverFileArgs) (
 	if in.Dest == "" {
 		return t.recoverInline(ctx, in)
 	}
-	file, err := t.createBelowRecoverDir(in.Dest, in.Force)
+	dest, err := t.belowRecoverDir(in.Dest, in.Force)
 	if err != nil {
 		return recoverFileResult{}, err
 	}
-	defer file.discard()
-	recovery, open, err := t.bringBack(ctx, in, file)
+	defer dest.folder.Close() //nolint:errcheck // nothing was written through the folder itself
+	recovery, open, err := t.bringBack(ctx, in, dest.Sink)
 	if err != nil {
-		return recoverFileResult{}, err
+		return recoverFileResult{}, explainDest(err)
 	}
-	if err := file.commit(); err != nil {
-		return recoverFileResult{}, errors.Join(err, open)
-	}
-	recovery.Dest = file.path
+	recovery.Dest = dest.path
 	return finished(recoverFileResult{
 		Recovery: recovery, LeftOpen: asLeftOpen(open),
 		NextStep: "The file is whole, at dest on the host of this server. Compare it, then put it back into the guest with your own tools.",
@@ -73,7 +69,7 @@ func (t *toolset) recoverFile(ctx context.Context, _ call, in recoverFileArgs) (
 
 func (t *toolset) recoverInline(ctx context.Context, in recoverFileArgs) (recoverFileResult, error) {
 	var text smallBuffer
-	recovery, open, err := t.bringBack(ctx, in, &text)
+	recovery, open, err := t.bringBack(ctx, in, rewind.ToWriter(&text))
 	switch {
 	case errors.Is(err, errTooLarge):
 		return recoverFileResult{}, notInline("The file is larger than 64 KiB and does not come back in an answer.", err)
@@ -90,12 +86,12 @@ func (t *toolset) recoverInline(ctx context.Context, in recoverFileArgs) (recove
 
 // bringBack finds the guard again and recovers the file. A whole file is no failure when something was left open: open
 // says so then.
-func (t *toolset) bringBack(ctx context.Context, in recoverFileArgs, w io.Writer) (r rewind.Recovery, open, err error) {
+func (t *toolset) bringBack(ctx context.Context, in recoverFileArgs, to rewind.Sink) (r rewind.Recovery, open, err error) {
 	guard, err := t.session.FindGuard(ctx, in.ChangeID, in.VM)
 	if err != nil {
 		return r, nil, err
 	}
-	recovery, err := t.session.Recover(ctx, guard, in.Path, rewind.ToWriter(w))
+	recovery, err := t.session.Recover(ctx, guard, in.Path, to)
 	if recovery == nil {
 		return r, nil, err
 	}

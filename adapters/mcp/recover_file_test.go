@@ -132,6 +132,26 @@ func TestRecoverRefusesAHostileDestinationBeforeItAsksTheZVM(t *testing.T) {
 	})
 }
 
+func TestAFileThatAppearsMeanwhileIsNotReplaced(t *testing.T) {
+	t.Parallel()
+	w, dir := newWorld(t), t.TempDir()
+	change := w.guarded(t, "/f", []byte("x"))
+	dest := filepath.Join(dir, "f")
+	w.session = w.newSession(rewind.WithProgress(func(e rewind.Event) {
+		if e.Stage == rewind.StageMounted {
+			_ = os.WriteFile(dest, []byte("mine"), 0o600)
+		}
+	}))
+	client := w.connect(t, eras[1], mcpadapter.WithRecoverDir(dir))
+	f := refusedCall(t, client, recoverTool, args{"changeId": change, "path": "/f", "dest": "f"})
+	if f.Code != "dest_exists" || !strings.Contains(f.NextStep, "force") {
+		t.Errorf("refusal = %+v", f)
+	}
+	requireFile(t, dest, []byte("mine"))
+	requireNames(t, dir, "f")
+	w.requireClosed(t)
+}
+
 func TestRecoverWithoutARecoveryFolderWritesNothing(t *testing.T) {
 	t.Parallel()
 	f := refusedCall(t, newWorld(t).connect(t, eras[0]), recoverTool, args{"changeId": "c", "path": "/x", "dest": "x"})
