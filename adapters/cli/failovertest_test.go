@@ -182,7 +182,7 @@ func TestAQuestionEndsWithTheCommand(t *testing.T) {
 	t.Parallel()
 	w := newGuardedWorld(t)
 	silent, write := io.Pipe()
-	defer write.Close() //nolint:errcheck // a pipe
+	defer write.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
 	var out, err strings.Builder

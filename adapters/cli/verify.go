@@ -53,7 +53,9 @@ var errNotWhole = &notWholeError{}
 
 type notWholeError struct{}
 
-func (*notWholeError) Error() string { return "the guard is no longer whole: see the checkpoints above" }
+func (*notWholeError) Error() string {
+	return "the guard is no longer whole: see the checkpoints above"
+}
 
 // Is makes the error one of what is not there.
 func (*notWholeError) Is(target error) bool { return target == rewind.ErrCheckpointGone }
