@@ -11,10 +11,16 @@ import (
 type Recovery struct {
 	ChangeID     string           `json:"changeId"`
 	VM           string           `json:"vm"`
+	VMID         zvm.VMID         `json:"vmId"`
 	VPGID        zvm.VPGID        `json:"vpgId"`
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
+	// Tag and CheckpointTime are those of the checkpoint that the file comes from; the time is the server's.
+	Tag            string    `json:"tag"`
+	CheckpointTime time.Time `json:"checkpointTime"`
 	// GuestPath is the path in the session, which starts with the partition, in the server's own spelling.
-	GuestPath    string        `json:"guestPath"`
+	GuestPath string `json:"guestPath"`
+	// Written is when the guest last wrote the file, nil, and left out of JSON, when the server does not say.
+	Written      *time.Time    `json:"written,omitempty"`
 	Dest         string        `json:"dest"`
 	Bytes        int64         `json:"bytes"`
 	SHA256       string        `json:"sha256"` // hexadecimal
@@ -66,7 +72,8 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 		return nil, err
 	}
 	r := &Recovery{
-		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VPGID: from.VPGID, CheckpointID: from.CheckpointID, Dest: sink.dest(),
+		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
+		Tag: from.Tag, CheckpointTime: from.Timestamp, Dest: sink.dest(),
 	}
 	done := false
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
@@ -74,7 +81,7 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 		if err != nil {
 			return err
 		}
-		r.GuestPath = item.Path
+		r.GuestPath, r.Written = item.Path, listedItem(item).Written
 		if !item.Downloadable {
 			return &NotDownloadableError{Path: item.Path, Reason: item.Reason}
 		}

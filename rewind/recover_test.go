@@ -44,12 +44,15 @@ func TestLaw10_RecoveryBringsBackTheGuardedBytesWithEvidence(t *testing.T) {
 		}
 	}
 	want := &rewind.Recovery{
-		ChangeID: g.ChangeID(), VM: "web01", VPGID: local.VPGID, CheckpointID: local.CheckpointID,
-		GuestPath: "Volume1-Ext4/etc/nginx/nginx.conf", Dest: dest, Bytes: int64(len(got)),
+		ChangeID: g.ChangeID(), VM: "web01", VMID: vmid(w.web), VPGID: local.VPGID, CheckpointID: local.CheckpointID,
+		Tag: local.Tag, CheckpointTime: local.Timestamp, Written: r.Written, GuestPath: "Volume1-Ext4/etc/nginx/nginx.conf", Dest: dest, Bytes: int64(len(got)),
 		SHA256: hex.EncodeToString(sum[:]), FLRSessionID: r.FLRSessionID, Unmounted: true,
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("recovery (-want +got):\n%s", diff)
+	}
+	if tellsAll() && (r.Written == nil || r.Written.Truncate(time.Second).After(local.Timestamp)) {
+		t.Errorf("written %v, which is after the checkpoint of %v", r.Written, local.Timestamp)
 	}
 	info, err := os.Stat(dest)
 	must(t, err)
@@ -64,7 +67,7 @@ func TestRecoveryJSON(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(rewind.Recovery{})
 	must(t, err)
-	want := "bytes changeId checkpointId dest flrSessionId guestPath sha256 unmounted vm vpgId"
+	want := "bytes changeId checkpointId checkpointTime dest flrSessionId guestPath sha256 tag unmounted vm vmId vpgId"
 	if diff := cmp.Diff(want, strings.Join(keys(t, data), " ")); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

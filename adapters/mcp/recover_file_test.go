@@ -59,7 +59,8 @@ func TestRecoverBringsASmallTextBackInTheAnswer(t *testing.T) {
 		r := call[recovered](t, w.connect(t, era), recoverTool, args{"changeId": change, "path": "/etc/motd"})
 		sum := sha256.Sum256([]byte("before\n"))
 		want := recovered{Recovery: rewind.Recovery{
-			ChangeID: change, VM: "web01", VPGID: r.VPGID, CheckpointID: r.CheckpointID, FLRSessionID: r.FLRSessionID,
+			ChangeID: change, VM: "web01", VMID: r.VMID, VPGID: r.VPGID, CheckpointID: r.CheckpointID, FLRSessionID: r.FLRSessionID,
+			Tag: r.Tag, CheckpointTime: r.CheckpointTime, Written: r.Written,
 			GuestPath: r.GuestPath, Bytes: 7, SHA256: hex.EncodeToString(sum[:]), Unmounted: true,
 		}, Inline: true, Content: "before\n", NextStep: r.NextStep}
 		if diff := cmp.Diff(want, r); diff != "" {
