@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -181,6 +182,26 @@ func TestLaw3_AFileThatIsGoneIsNotFound(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Volume1-Ext4", "Volume2-Ext4"}, missing.Roots); diff != "" {
 		t.Errorf("searched (-want +got):\n%s", diff)
+	}
+}
+
+// Partitions that may all be mounted in each other are not tried in every order there is.
+func TestAPathThroughManyEmptyFoldersComesToAnEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	layout := zvmtest.LinuxLayout()
+	for i := range 14 {
+		layout = append(layout, zvmtest.Partition{Root: fmt.Sprintf("vg-%d", i), MountPoint: fmt.Sprintf("/m%d", i)})
+	}
+	must(t, w.web.Guest().SetLayout(layout))
+	must(t, w.web.Guest().Mkdir("/a"))
+	for _, p := range layout[1:] {
+		must(t, w.web.Guest().Mkdir(p.MountPoint+"/a"))
+	}
+	_, err := w.Recover(t.Context(), w.guard(t, "web01"), strings.Repeat("/a", 20)+"/f", rewind.ToWriter(&bytes.Buffer{}))
+	var missing *rewind.PathNotFoundError
+	if !errors.As(err, &missing) {
+		t.Errorf("got %v, want *PathNotFoundError", err)
 	}
 }
 

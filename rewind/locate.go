@@ -2,13 +2,14 @@ package rewind
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
-// mostMounts bounds how many partitions one path leads through.
+// mostMounts bounds how many mount points one path leads through, and with them the orders of partitions to try.
 const mostMounts = 4
 
 // locate finds the one item that a guest path means, by browsing: paths in a session start with a partition, which is
@@ -27,8 +28,11 @@ func (s *Session) locate(ctx context.Context, m mounted, p guestPath) (zvm.Item,
 	if err != nil {
 		return zvm.Item{}, err
 	}
+	if !top.Complete {
+		return zvm.Item{}, errors.New("what the server lists of the partitions is not all there are")
+	}
 	for _, i := range top.Items {
-		if i.Type != "Disk" {
+		if i.Type != "Disk" || !i.Browsable {
 			f.partitions = append(f.partitions, i)
 			continue
 		}
