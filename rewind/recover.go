@@ -57,6 +57,12 @@ type ListedItem struct {
 // Recover brings one file of a guarded VM back, as it was at the guard's checkpoint, by file-level recovery: it mounts
 // the checkpoint, finds the path by browsing, downloads into the sink, and closes the session on every path.
 //
+// The path is the guest's own ("/etc/hosts", `C:\inetpub\web.config`) or starts with a partition, as [Session.Browse]
+// lists them. Where partitions are mounted is not told (zvm-wire 6.4): a path is followed into another one only at an
+// empty folder, and whatever leaves a choice is an [*AmbiguousPathError], one hit that another partition contests
+// included. A path that starts with a partition is never followed out of it. Names are compared as they are spelt; case
+// is ignored on Windows file systems, and Unicode's composed and decomposed forms are different names.
+//
 // Errors: [ErrNotProven], [ErrNotLocal], [ErrCheckpointGone], [*PathNotFoundError], [*AmbiguousPathError],
 // [*NotDownloadableError], [*DestinationError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
 func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink, opts ...PlaceOption) (*Recovery, error) {
