@@ -32,9 +32,9 @@ func DrillRequired() ProtectOption { return func(o *protectOptions) { o.drillReq
 // Drilled is the evidence of a [Drill].
 type Drilled struct {
 	Path      string     `json:"path"`
-	GuestPath string     `json:"guestPath"` // as the server spells it, empty when it was not found
-	Bytes     *int64     `json:"bytes"`     // nil when unknown
-	Written   *time.Time `json:"written"`   // nil when unknown
+	GuestPath string     `json:"guestPath"`         // as the server spells it, empty when it was not found
+	Bytes     *int64     `json:"bytes,omitempty"`   // nil when unknown
+	Written   *time.Time `json:"written,omitempty"` // nil when unknown
 	// SHA256 is hexadecimal, and empty for files over [MaxDrillBytes], for what is not a file, and after a failure.
 	SHA256 string `json:"sha256"`
 	// Error is why the drill failed, empty when it did not.
