@@ -97,7 +97,7 @@ func callEverything(t *testing.T, s *zvmtest.Server) {
 	s.Advance(61 * time.Second) // the token ends, and the refresh token renews it
 	sc.call("GetServerTime", func() error { _, err := sc.c.GetServerTime(t.Context()); return err })
 
-	describe := []string{"With", "BaseURL", "Format", "String"}
+	describe := []string{"With", "BaseURL", "Format", "String", "Trouble"}
 	client := reflect.TypeFor[*zvm.Client]()
 	for i := range client.NumMethod() {
 		if name := client.Method(i).Name; !sc.called[name] && !slices.Contains(describe, name) {
@@ -126,6 +126,10 @@ func (sc *scenario) call(name string, method func() error) {
 
 func (sc *scenario) reads() {
 	ctx, now := sc.t.Context(), sc.s.Now()
+	sc.call("ListPointsInTime", func() error {
+		_, err := sc.c.ListPointsInTime(ctx, sc.vm, sc.vpg, zvm.Window{From: now.Add(-time.Hour), To: now})
+		return err
+	})
 	sc.call("ListVMs", func() error {
 		_, err := sc.c.ListVMs(ctx, zvm.VMFilter{ID: sc.vm, Name: "web01", VPGName: "web"})
 		return err

@@ -86,6 +86,19 @@ func routes() []route {
 		never("DELETE", "/v1/vpgSettings/{id}"),
 		never("POST", "/v1/ltr/restore/vm"),
 	}
+	for _, part := range []string{
+		"basic", "bootgroup", "journal", "ltr", "networks", "recovery", "scratch", "scripting", "vms/{vm}",
+	} {
+		table = append(table, never("PUT", "/v1/vpgSettings/{id}/"+part), never("DELETE", "/v1/vpgSettings/{id}/"+part))
+	}
+	table = append(table,
+		never("POST", "/v1/vpgSettings/copyVpgSettings"),
+		never("POST", "/v1/vpgSettings/{id}/ltr"),
+		never("POST", "/v1/vpgSettings/{id}/vms"),
+		never("PUT", "/v1/vpgSettings/{id}/vms/{vm}/volumes/{volume}"),
+		never("PUT", "/v1/vpgSettings/{id}/vms/{vm}/nics/{nic}"),
+		never("DELETE", "/v1/vpgSettings/{id}/vms/{vm}/nics/{nic}"),
+	)
 	for i := range table {
 		table[i].want = strings.Split(strings.TrimPrefix(table[i].pattern, "/"), "/")
 	}
