@@ -66,7 +66,41 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 		if retry := s.waitOutForeign(ctx, p, t, id, sent, attempt); retry != nil {
 			return fail("", id, errors.Join(err, retry))
 		}
+		// What ours met may have been ours as well: a server that refuses a bearer after it has done the work gets the write
+		// a second time.
+		switch own, found, err := s.findOwn(ctx, t, sent); {
+		case err != nil:
+			return fail(t.tag, id, err)
+		case found:
+			return outcome{pin: pinOf(t, own, "", "")}
+		}
 	}
+}
+
+// findOwn looks for exactly the tag that ours was to make, and gives it time if an insert has ended whose tag is not
+// listed yet.
+func (s *Session) findOwn(ctx context.Context, t target, sent time.Time) (cp zvm.Checkpoint, found bool, err error) {
+	since := sent.Add(-windowMargin)
+	if cp, found, err = s.findTag(ctx, t.vpg.VPGID, t.tag, since); found || err != nil {
+		return cp, found, err
+	}
+	inserts, err := s.insertsAt(ctx, t.vpg.VPGID, since)
+	if err != nil {
+		return cp, false, err
+	}
+	if unlisted, err := s.anyUnlisted(ctx, t.vpg.VPGID, inserts); !unlisted || err != nil {
+		return cp, false, err
+	}
+	looking, cancel := context.WithTimeout(ctx, s.limits.Settle)
+	defer cancel()
+	err = task.Poll(looking, func(ctx context.Context) (bool, error) {
+		cp, found, err = s.findTag(ctx, t.vpg.VPGID, t.tag, since)
+		return found, err
+	}, task.WithSchedule(s.schedule))
+	if looking.Err() != nil && ctx.Err() == nil {
+		err = nil // it never came
+	}
+	return cp, found, err
 }
 
 // settleReach is how long ago an insert may have ended whose tag is not listed yet.

@@ -22,6 +22,7 @@ func TestLaw2_NoWriteIsSentTwice(t *testing.T) {
 		done    result = iota // the effect was found, or the one replay after a 401 succeeded
 		unknown               // ErrOutcomeUnknown
 		refused               // an error that says the write was not done
+		either
 	)
 	faults := []struct {
 		name string
@@ -35,6 +36,9 @@ func TestLaw2_NoWriteIsSentTwice(t *testing.T) {
 		{"504 before it was done", func(f *zvmtest.Fault) { f.Status(504, "<html>Time-out</html>") }, unknown, 1},
 		{"302", func(f *zvmtest.Fault) { f.Redirect("/elsewhere") }, refused, 1},
 		{"401 before", func(f *zvmtest.Fault) { f.Status(401, "") }, done, 2},
+		// The one exception: the bearer check comes before the work, so that a 401 says that nothing was done. A server that
+		// answers so afterwards gets the write twice, and no third time.
+		{"401 after it was done", func(f *zvmtest.Fault) { f.StatusAfter(401, "") }, either, 2},
 		{"401 twice", func(f *zvmtest.Fault) { f.Status(401, "").Times(2) }, refused, 2},
 		{"HTML 200 after it was done", func(f *zvmtest.Fault) { f.StatusAfter(200, "<html>log in</html>") }, done, 1},
 		{"HTML 200 before it was done", func(f *zvmtest.Fault) { f.Garbage("<html>log in</html>", "text/html") }, unknown, 1},
@@ -89,7 +93,7 @@ func TestLaw2_NoWriteIsSentTwice(t *testing.T) {
 				if sent := w.sim.Count(write.method, write.pattern) - before; sent != fault.sent {
 					t.Errorf("%d writes sent, want %d", sent, fault.sent)
 				}
-				if write.left != nil && write.left(w) != 0 {
+				if write.left != nil && fault.want != either && write.left(w) != 0 {
 					t.Error("something was left open")
 				}
 			})

@@ -86,6 +86,41 @@ func ParseTag(name string) (Tag, bool) {
 	return t, true
 }
 
+// ParseCutTag reads what a server left of a tag that it cut off: every field that is whole because a separator still
+// follows it. It reports false when not even the agent is. No server is known to cut; a guard is never made of a cut tag,
+// since it was not read back as it was sent.
+//
+// Of a tag "ai:patch-bot | upgrade nginx | vm=web01 | change=k3f9-x2ma-7q1d | 2026-…Z", 86 bytes long, a cut at 128 or 100
+// bytes loses nothing and one at 80 loses the time; the change is whole from byte 66 on. Long actions and names push the
+// rest back: at worst, with 200 bytes, a cut at 128 leaves agent and action, and one at 80 the agent alone.
+func ParseCutTag(name string) (Tag, bool) {
+	if tag, whole := ParseTag(name); whole {
+		return tag, true
+	}
+	rest, isOurs := strings.CutPrefix(strings.TrimLeft(name, " "), tagPrefix)
+	if !isOurs {
+		return Tag{}, false
+	}
+	parts := strings.Split(rest, tagSeparator)
+	parts = parts[:len(parts)-1] // the last one may be cut
+	if len(parts) == 0 {
+		return Tag{}, false
+	}
+	t := Tag{Agent: decodeField(parts[0])}
+	if len(parts) > 1 && parts[1] != "-" {
+		t.Action = parts[1]
+	}
+	for _, part := range parts[min(2, len(parts)):] {
+		if vms, ok := strings.CutPrefix(part, "vm="); ok {
+			t.VMs = decodeVMs(vms)
+		}
+		if change, ok := strings.CutPrefix(part, "change="); ok {
+			t.Change = decodeField(change)
+		}
+	}
+	return t, true
+}
+
 // Names reports whether the tag was made for the change.
 func (t Tag) Names(change string) bool { return t.Change == asParsed(change, maxChangeBytes) }
 

@@ -171,6 +171,50 @@ func FuzzTagRoundTrip(f *testing.F) {
 	})
 }
 
+func FuzzCutTag(f *testing.F) {
+	f.Add("patch-bot", "upgrade nginx", "web01", "k3f9-x2ma-7q1d", 80)
+	f.Add("a | b", strings.Repeat("x", 300), "ü,%", "~", 128)
+	f.Fuzz(func(t *testing.T, agent, action, vm, change string, at int) {
+		text := rewind.Tag{Agent: agent, Action: action, VMs: []string{vm}, Change: change, Time: tagMoment}.String()
+		if at < 0 || at > len(text) {
+			return
+		}
+		whole, _ := rewind.ParseTag(text)
+		cut, ok := rewind.ParseCutTag(text[:at])
+		separators := strings.Count(text[:at], " | ")
+		if ok != (separators > 0) {
+			t.Fatalf("%q: parsed %t with %d separators", text[:at], ok, separators)
+		}
+		if ok && cut.Agent != whole.Agent {
+			t.Errorf("%q: agent %q, want %q", text[:at], cut.Agent, whole.Agent)
+		}
+		if separators >= 4 && !cut.Names(change) {
+			t.Errorf("%q: change %q, want %q", text[:at], cut.Change, change)
+		}
+		if separators == 3 && cut.Change != "" {
+			t.Errorf("%q: a change that may be cut is taken for whole: %q", text[:at], cut.Change)
+		}
+	})
+}
+
+func TestWhatACutLeaves(t *testing.T) {
+	t.Parallel()
+	text := rewind.Tag{Agent: "patch-bot", Action: "upgrade nginx", VMs: []string{"web01"}, Change: "k3f9-x2ma-7q1d", Time: tagMoment}.String()
+	for at, want := range map[int]string{128: "patch-bot k3f9-x2ma-7q1d", 100: "patch-bot k3f9-x2ma-7q1d", 80: "patch-bot k3f9-x2ma-7q1d", 64: "patch-bot ", 9: ""} {
+		tag, ok := rewind.ParseCutTag(text[:min(at, len(text))])
+		got := ""
+		if ok {
+			got = tag.Agent + " " + tag.Change
+		}
+		if got != want {
+			t.Errorf("cut at %d: %q, want %q", at, got, want)
+		}
+	}
+	if len(text) != 86 || strings.Index(text, " | 2026") != 63 {
+		t.Errorf("the documented lengths are off: %d, %d", len(text), strings.Index(text, " | 2026"))
+	}
+}
+
 func FuzzParseTag(f *testing.F) {
 	f.Add("ai:a | b | vm=c | change=d | 2026-11-29T10:00:00Z")
 	f.Add("ai:%2 | % | vm=+ | change=%zz | 2026-11-29T10:00:00Z Tested at")
