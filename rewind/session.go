@@ -99,15 +99,18 @@ func WithParallel(vpgs int) Option {
 	}
 }
 
-// WithProgress has f told of every step. It is called from several goroutines at once when a change concerns several
+// WithProgress has f told of every step, beside whoever is told already. It is called from several goroutines at once when a change concerns several
 // VPGs, and a panic in it is swallowed: looking on must not cost a guard, or leave a mount open.
 func WithProgress(f func(Event)) Option {
 	return func(s *Session) error {
+		if f == nil {
+			return errors.New("rewind: WithProgress needs a function")
+		}
+		others := s.progress
 		s.progress = func(e Event) {
+			others(e)
 			defer func() { _ = recover() }()
-			if f != nil {
-				f(e)
-			}
+			f(e)
 		}
 		return nil
 	}

@@ -33,8 +33,8 @@ func (t *toolset) findProtectionTool() (tool, error) {
 	}, t.findProtection)
 }
 
-func (t *toolset) findProtection(ctx context.Context, _ call, in findProtectionArgs) (protectionResult, error) {
-	p, err := t.session.FindProtection(ctx, in.VM)
+func (t *toolset) findProtection(ctx context.Context, c call, in findProtectionArgs) (protectionResult, error) {
+	p, err := c.session.FindProtection(ctx, in.VM)
 	if err != nil {
 		return protectionResult{}, err
 	}

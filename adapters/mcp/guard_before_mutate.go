@@ -62,7 +62,7 @@ func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult,
 	if agent == "" {
 		agent = c.clientName()
 	}
-	g, err := t.session.ProtectAll(ctx, vms, rewind.Change{ID: in.ChangeID, Action: in.Action, Agent: agent})
+	g, err := c.session.ProtectAll(ctx, vms, rewind.Change{ID: in.ChangeID, Action: in.Action, Agent: agent})
 	if err != nil {
 		return guardResult{}, err
 	}

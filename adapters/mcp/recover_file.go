@@ -47,16 +47,16 @@ func (t *toolset) recoverFileTool() (tool, error) {
 	}, t.recoverFile)
 }
 
-func (t *toolset) recoverFile(ctx context.Context, _ call, in recoverFileArgs) (recoverFileResult, error) {
+func (t *toolset) recoverFile(ctx context.Context, c call, in recoverFileArgs) (recoverFileResult, error) {
 	if in.Dest == "" {
-		return t.recoverInline(ctx, in)
+		return t.recoverInline(ctx, c, in)
 	}
 	dest, err := t.belowRecoverDir(in.Dest, in.Force)
 	if err != nil {
 		return recoverFileResult{}, err
 	}
 	defer dest.folder.Close() //nolint:errcheck // nothing was written through the folder itself
-	recovery, open, err := t.bringBack(ctx, in, dest.Sink)
+	recovery, open, err := bringBack(ctx, c, in, dest.Sink)
 	if err != nil {
 		return recoverFileResult{}, explainDest(err)
 	}
@@ -67,9 +67,9 @@ func (t *toolset) recoverFile(ctx context.Context, _ call, in recoverFileArgs) (
 	}), nil
 }
 
-func (t *toolset) recoverInline(ctx context.Context, in recoverFileArgs) (recoverFileResult, error) {
+func (t *toolset) recoverInline(ctx context.Context, c call, in recoverFileArgs) (recoverFileResult, error) {
 	var text smallBuffer
-	recovery, open, err := t.bringBack(ctx, in, rewind.ToWriter(&text))
+	recovery, open, err := bringBack(ctx, c, in, rewind.ToWriter(&text))
 	switch {
 	case errors.Is(err, errTooLarge):
 		return recoverFileResult{}, notInline("The file is larger than 64 KiB and does not come back in an answer.", err)
@@ -86,12 +86,12 @@ func (t *toolset) recoverInline(ctx context.Context, in recoverFileArgs) (recove
 
 // bringBack finds the guard again and recovers the file. A whole file is no failure when something was left open: open
 // says so then.
-func (t *toolset) bringBack(ctx context.Context, in recoverFileArgs, to rewind.Sink) (r rewind.Recovery, open, err error) {
-	guard, err := t.session.FindGuard(ctx, in.ChangeID, in.VM)
+func bringBack(ctx context.Context, c call, in recoverFileArgs, to rewind.Sink) (r rewind.Recovery, open, err error) {
+	guard, err := c.session.FindGuard(ctx, in.ChangeID, in.VM)
 	if err != nil {
 		return r, nil, err
 	}
-	recovery, err := t.session.Recover(ctx, guard, in.Path, to)
+	recovery, err := c.session.Recover(ctx, guard, in.Path, to)
 	if recovery == nil {
 		return r, nil, err
 	}

@@ -171,13 +171,16 @@ func TestAClientThatAsksHearsThatACallIsUnderWay(t *testing.T) {
 	t.Parallel()
 	inBothEras(t, func(t *testing.T, era string) {
 		w := newWorld(t, zvmtest.WithInsertTime(200*time.Millisecond))
-		var heard atomic.Int32
+		var heard, stages atomic.Int32
 		var last atomic.Value
 		last.Store(0.0)
 		server := w.server(t, mcpadapter.WithHeartbeat(10*time.Millisecond))
 		client := connect(t, server, era, &mcp.ClientOptions{
 			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
 				heard.Add(1)
+				if strings.Contains(r.Params.Message, "the insert's task is InProgress") {
+					stages.Add(1)
+				}
 				if before := last.Swap(r.Params.Progress); r.Params.Progress <= before.(float64) || r.Params.ProgressToken != "t" {
 					t.Errorf("progress %v after %v, token %v", r.Params.Progress, before, r.Params.ProgressToken)
 				}
@@ -192,8 +195,8 @@ func TestAClientThatAsksHearsThatACallIsUnderWay(t *testing.T) {
 		if _, err := client.CallTool(t.Context(), params); err != nil {
 			t.Fatal(err)
 		}
-		if heard.Load() == 0 {
-			t.Error("no notification")
+		if heard.Load() == 0 || stages.Load() == 0 {
+			t.Errorf("%d notifications, %d of them of the insert's task", heard.Load(), stages.Load())
 		}
 	})
 }

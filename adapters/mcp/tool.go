@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
 // tool is one tool, ready to be added to a server.
@@ -60,6 +62,7 @@ func hints(readOnly, destructive, idempotent, openWorld bool) mcp.ToolAnnotation
 // call is one call of a tool. It carries the request, so that a tool can look at what its client is able to do.
 type call struct {
 	request *mcp.CallToolRequest
+	session *rewind.Session // tells the client of its stages
 }
 
 // clientName returns the name that the client gives itself, empty when it gives none.
@@ -102,8 +105,9 @@ func define[In, Out any](t *toolset, d definition, run func(context.Context, cal
 				NextStep: "Call again with the arguments put right.", Detail: err.Error(),
 			}}
 		}
-		defer t.beat(ctx, request, d.title)()
-		return run(ctx, call{request}, in)
+		session, stop := t.watch(ctx, request, d.title)
+		defer stop()
+		return run(ctx, call{request, session}, in)
 	}
 	handle := func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		out, err := attempt(ctx, request)
