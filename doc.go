@@ -12,6 +12,7 @@
 //	rewind                      the loop: find protection, guard, find again, browse, recover
 //	rewind/gate                 may this tool call run now?
 //	catalog                     what a tool is: read_only, mutating, unknown
+//	catalog/shell               which machines a command line addresses, and whether it only reads there
 //	zvm                         the client of the ZVM REST API
 //	zvm/zvmtest                 a simulated ZVM, for tests: ours and yours
 //	task                        what a Zerto task is, and how one waits for it

@@ -490,3 +490,34 @@ func TestLaw9_TwoSessionsKnowNothingOfEachOther(t *testing.T) {
 		t.Errorf("the other ZVM saw %d requests", n)
 	}
 }
+
+func TestTwoHundredCallersTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(time.Millisecond)))
+	solo := w.sim.AddVPG("busy", zvmtest.VPGConfig{})
+	w.sim.AddVM("busy01", solo)
+	const callers = 200
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			if i%10 == 0 {
+				cancel() // leaves the queue, and frees its place
+			}
+			if _, err := w.Protect(ctx, "busy01", rewind.Change{}); (err != nil) != (i%10 == 0) {
+				t.Errorf("caller %d: %v", i, err)
+			}
+		})
+	}
+	wg.Wait()
+	if n := solo.MaxInFlight(); n != 1 {
+		t.Errorf("%d inserts at once", n)
+	}
+	if n := len(solo.TaggedCheckpoints()); n != callers*9/10 {
+		t.Errorf("%d tags, want %d", n, callers*9/10)
+	}
+	if n := w.sim.Count("GET", "/v1/vms"); n > 10 {
+		t.Errorf("the inventory was listed %d times for %d callers at once", n, callers)
+	}
+}
