@@ -81,30 +81,10 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 // listed yet.
 func (s *Session) findOwn(ctx context.Context, t target, sent time.Time) (cp zvm.Checkpoint, found bool, err error) {
 	since := sent.Add(-windowMargin)
-	if cp, found, err = s.findTag(ctx, t.vpg.VPGID, t.tag, since); found || err != nil {
-		return cp, found, err
-	}
-	inserts, err := s.insertsAt(ctx, t.vpg.VPGID, since)
-	if err != nil {
-		return cp, false, err
-	}
-	if unlisted, err := s.anyUnlisted(ctx, t.vpg.VPGID, inserts); !unlisted || err != nil {
-		return cp, false, err
-	}
-	looking, cancel := context.WithTimeout(ctx, s.limits.Settle)
-	defer cancel()
-	err = task.Poll(looking, func(ctx context.Context) (bool, error) {
-		cp, found, err = s.findTag(ctx, t.vpg.VPGID, t.tag, since)
-		return found, err
-	}, task.WithSchedule(s.schedule))
-	if looking.Err() != nil && ctx.Err() == nil {
-		err = nil // it never came
-	}
-	return cp, found, err
+	return s.findSettled(ctx, t.vpg.VPGID, since, func(ctx context.Context) (zvm.Checkpoint, bool, error) {
+		return s.findTag(ctx, t.vpg.VPGID, t.tag, since)
+	})
 }
-
-// settleReach is how long ago an insert may have ended whose tag is not listed yet.
-const settleReach = time.Minute
 
 // findOrAwaitStanding looks for a tag of the change. An insert that still runs at the VPG, that ended lately, or that ours
 // has just met, may be an earlier call's that was given up: it is waited for, and its tag is given time to be listed,
@@ -115,51 +95,56 @@ func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, at
 			return cp, found, err
 		}
 	}
-	since := p.clock.now().Add(-foreignReach)
-	running, err := s.insertsAt(ctx, t.vpg.VPGID, since)
+	now := p.clock.now()
+	return s.findSettled(ctx, t.vpg.VPGID, now.Add(-settleReach), func(ctx context.Context) (zvm.Checkpoint, bool, error) {
+		return s.findStanding(ctx, p, t, now.Add(-foreignReach))
+	})
+}
+
+// settleReach is how long ago an insert may have ended whose tag is not listed yet.
+const settleReach = time.Minute
+
+// findSettled waits for the inserts that run at a VPG, and looks until it finds, or until every insert that ended since a
+// moment has its tag in the journal, or for as long as a tag is given to be listed.
+func (s *Session) findSettled(
+	ctx context.Context, vpg zvm.VPGID, since time.Time, find func(context.Context) (zvm.Checkpoint, bool, error),
+) (cp zvm.Checkpoint, found bool, err error) {
+	inserts, err := s.insertsAt(ctx, vpg, since.Add(-foreignReach))
 	if err != nil {
 		return cp, false, err
 	}
-	lately := p.clock.now().Add(-settleReach)
-	running = slices.DeleteFunc(running, func(x zvm.Task) bool { return x.State.Terminal() && x.Completed.Before(lately) })
-	if attempt == 1 {
-		switch unlisted, err := s.anyUnlisted(ctx, t.vpg.VPGID, running); {
-		case err != nil:
-			return cp, false, err
-		case !unlisted:
-			return cp, false, nil
-		}
-	}
-	for _, x := range running {
-		if x.State.Terminal() {
-			continue
-		}
-		if err := s.awaitEnd(ctx, x.ID); err != nil {
-			return cp, false, err
+	inserts = slices.DeleteFunc(inserts, func(x zvm.Task) bool { return x.State.Terminal() && x.Completed.Before(since) })
+	for i := range inserts {
+		if !inserts[i].State.Terminal() {
+			if inserts[i].State, err = s.awaitEnd(ctx, inserts[i].ID); err != nil {
+				return cp, false, err
+			}
 		}
 	}
 	looking, cancel := context.WithTimeout(ctx, s.limits.Settle)
 	defer cancel()
 	err = task.Poll(looking, func(ctx context.Context) (bool, error) {
-		cp, found, err = s.findStanding(ctx, p, t, since)
-		return found, err
+		// In this order: what is listed when nothing is missing any more is found.
+		unlisted, unlistedErr := s.anyUnlisted(ctx, vpg, inserts)
+		if unlistedErr != nil {
+			return false, unlistedErr
+		}
+		cp, found, err = find(ctx)
+		return found || !unlisted, err
 	}, task.WithSchedule(s.schedule))
-	if err != nil && looking.Err() != nil && ctx.Err() == nil {
-		return cp, false, nil
+	if looking.Err() != nil && ctx.Err() == nil {
+		err = nil // what is not listed by now is taken for another's
 	}
 	return cp, found, err
 }
 
-// anyUnlisted reports whether one of these inserts may have a tag that the journal does not list yet: one that runs, or
-// more that completed than there are tags since the first of them began.
+// anyUnlisted reports whether one of these inserts, which have ended, may have a tag that the journal does not list yet: more
+// completed than there are tags since the first of them began.
 func (s *Session) anyUnlisted(ctx context.Context, vpg zvm.VPGID, inserts []zvm.Task) (bool, error) {
 	var first time.Time
 	completed := 0
 	for _, x := range inserts {
-		switch {
-		case !x.State.Terminal():
-			return true, nil
-		case x.State == task.Completed:
+		if x.State == task.Completed {
 			completed++
 			if first.IsZero() || x.Started.Before(first) {
 				first = x.Started
@@ -181,15 +166,19 @@ func (s *Session) anyUnlisted(ctx context.Context, vpg zvm.VPGID, inserts []zvm.
 	return listed < completed, nil
 }
 
-// awaitEnd waits until a task has ended, however it does. A task that the server no longer knows has ended as well.
-func (s *Session) awaitEnd(ctx context.Context, id zvm.TaskID) error {
-	_, err := task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule), task.WithNotFoundGrace(s.limits.Settle))
+// awaitEnd waits until a task has ended, however it does, and returns how. A task that the server no longer knows has ended
+// as well, nobody knows how: it counts as Completed, which may have left something behind.
+func (s *Session) awaitEnd(ctx context.Context, id zvm.TaskID) (task.State, error) {
+	status, err := task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule), task.WithNotFoundGrace(s.limits.Settle))
 	var ended *task.Error
 	var missing interface{ NotFound() bool }
-	if errors.As(err, &ended) || ctx.Err() == nil && errors.As(err, &missing) && missing.NotFound() {
-		return nil
+	switch {
+	case err == nil, errors.As(err, &ended):
+		return status.State, nil
+	case ctx.Err() == nil && errors.As(err, &missing) && missing.NotFound():
+		return task.Completed, nil
 	}
-	return err
+	return status.State, err
 }
 
 // unlessNeverSent returns the tag when a checkpoint of that name may come to stand.
@@ -357,7 +346,7 @@ func (s *Session) waitOutForeign(ctx context.Context, p *plan, t target, ours zv
 			continue
 		}
 		met = true
-		if err := s.awaitEnd(ctx, other.ID); err != nil {
+		if _, err := s.awaitEnd(ctx, other.ID); err != nil {
 			return fmt.Errorf("waiting for another insert at this VPG: %w", err)
 		}
 	}

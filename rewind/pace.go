@@ -74,7 +74,7 @@ func (s *Session) clear(ctx context.Context, t *turn, vpg zvm.VPGID, since time.
 		t.unsure = false
 	}
 	for len(t.givenUp) > 0 {
-		if err := s.awaitEnd(ctx, t.givenUp[0]); err != nil {
+		if _, err := s.awaitEnd(ctx, t.givenUp[0]); err != nil {
 			return err
 		}
 		t.givenUp = t.givenUp[1:]

@@ -103,11 +103,15 @@ func connect(t *testing.T, sim *zvmtest.Server, opts ...rewind.Option) (*zvm.Cli
 	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()),
 		zvm.WithRetry(zvm.RetryPolicy{Max: 2, MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond}))
 	must(t, err)
+	settle := 5 * time.Second
+	if !tellsAll() {
+		settle = 1500 * time.Millisecond // is waited for in full where the server does not say at which VPG an insert ran
+	}
 	opts = append([]rewind.Option{
 		rewind.WithAgent("patch-bot"),
 		rewind.WithSchedule(task.Schedule{Min: 2 * time.Millisecond, Max: 20 * time.Millisecond}),
 		rewind.WithLimits(rewind.Limits{
-			Listing: 5 * time.Second, Reconcile: 500 * time.Millisecond, Settle: 800 * time.Millisecond, Mount: 5 * time.Second, Unmount: 2 * time.Second,
+			Listing: 5 * time.Second, Reconcile: 500 * time.Millisecond, Settle: settle, Mount: 5 * time.Second, Unmount: 3 * time.Second,
 		}),
 	}, opts...)
 	s, err := rewind.NewSession(client, opts...)
