@@ -91,7 +91,7 @@ func TestAGuardSaysWhatIsLeft(t *testing.T) {
 	if got := strings.Join(there.Record().Recoveries, " "); there.Local() || got != "test clone" || !there.Complete() {
 		t.Errorf("local %t, recoveries %q", there.Local(), got)
 	}
-	if here.Record().Consistency != rewind.CrashConsistent || here.Skew() < 0 || here.Skew() > time.Minute {
+	if here.Record().Consistency != rewind.CrashConsistent || here.Skew() < 0 || here.Skew() > lasting(time.Minute) {
 		t.Errorf("consistency %q, skew %v", here.Record().Consistency, here.Skew())
 	}
 }
