@@ -18,7 +18,11 @@ func FromVM(vm string) PlaceOption { return func(p *place) { p.vm = vm } }
 // InVPG names the VPG, by name or id, whose checkpoint is taken.
 func InVPG(vpg string) PlaceOption { return func(p *place) { p.vpg = vpg } }
 
-type place struct{ vm, vpg string }
+type place struct {
+	vm, vpg string
+
+	pinFirst bool
+}
 
 // covered is a checkpoint of a guard with the VMs that are wanted from it.
 type covered struct {
@@ -39,6 +43,9 @@ func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
 			return nil, errors.New("rewind: an option is nil")
 		}
 		o(&p)
+	}
+	if p.pinFirst {
+		return nil, errPinFirst
 	}
 	if meant := slices.DeleteFunc(slices.Clone(g.record.VMs), func(vm VM) bool { return !p.means(vm) }); p.vm != "" && len(meant) > 1 {
 		ambiguous := &AmbiguousVMError{Wanted: p.vm}

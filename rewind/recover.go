@@ -27,6 +27,8 @@ type Recovery struct {
 	FLRSessionID zvm.SessionID `json:"flrSessionId"`
 	// Unmounted is true once the server no longer lists the session.
 	Unmounted bool `json:"unmounted"`
+	// Pinned is the guard that [PinFirst] made, nil without it. It is no part of the JSON form: it is a guard of its own.
+	Pinned *GuardRecord `json:"-"`
 }
 
 // Listing is what one folder of a guarded VM held at its checkpoint.
@@ -73,6 +75,7 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 	if err := checkSink(sink); err != nil {
 		return nil, err
 	}
+	opts, first := withoutPinFirst(opts)
 	from, err := s.chooseMount(ctx, g, opts)
 	if err != nil {
 		return nil, err
@@ -80,6 +83,11 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 	r := &Recovery{
 		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
 		Tag: from.Tag, CheckpointTime: from.Timestamp, Dest: sink.dest(),
+	}
+	if first {
+		if r.Pinned, err = s.pin(ctx, from.vms[0], r.ChangeID); err != nil {
+			return nil, err
+		}
 	}
 	done := false
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
@@ -99,7 +107,7 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 		return err
 	})
 	if !done {
-		return nil, err
+		return nil, pinnedAllTheSame(r.Pinned, err)
 	}
 	return r, err
 }
