@@ -51,7 +51,7 @@ func (s *Session) readTree(
 	})
 	t.side.Items = len(t.items)
 	if !done {
-		return nil, err
+		return nil, explainRole(err)
 	}
 	return t, err
 }

@@ -229,7 +229,7 @@ func (s *Session) readPinned(ctx context.Context, from covered, changeID string,
 		return err
 	})
 	if !done {
-		return nil, err
+		return nil, explainRole(err)
 	}
 	return c, err
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
@@ -125,6 +126,24 @@ func TestLaw5_PlanSaysWhatItLeavesOpen(t *testing.T) {
 	var open *rewind.LeftOpenError
 	if !errors.As(err, &open) || p == nil || p.Effect != rewind.EffectNone || p.Pinned.Unmounted {
 		t.Errorf("got %+v, %v, want the plan and a *LeftOpenError", p, err)
+	}
+}
+
+func TestPlanAndDiffSayWhichRoleAMountNeeds(t *testing.T) {
+	t.Parallel()
+	for name, do := range map[string]func(*world, *rewind.Guard) error{
+		"Plan": func(w *world, g *rewind.Guard) error {
+			_, err := w.Plan(t.Context(), g, nginxConf, rewind.LiveBytes(nil))
+			return err
+		},
+		"Diff": func(w *world, g *rewind.Guard) error { _, err := w.Diff(t.Context(), g, g, "/etc"); return err },
+	} {
+		w := newWorld(t)
+		g := w.guard(t, "web01")
+		w.sim.On("POST", "/v1/flrs").Status(403, `{"Message":"scripted"}`)
+		if err := do(w, g); !errors.Is(err, zvm.ErrForbidden) || !strings.Contains(err.Error(), "Administrator role") {
+			t.Errorf("%s: got %v", name, err)
+		}
 	}
 }
 
