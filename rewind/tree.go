@@ -1,0 +1,209 @@
+package rewind
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"time"
+
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// TreeRecovery is the evidence of a folder brought back.
+type TreeRecovery struct {
+	ChangeID       string           `json:"changeId"`
+	VM             string           `json:"vm"`
+	VMID           zvm.VMID         `json:"vmId"`
+	VPGID          zvm.VPGID        `json:"vpgId"`
+	CheckpointID   zvm.CheckpointID `json:"checkpointId"`
+	Tag            string           `json:"tag"`
+	CheckpointTime time.Time        `json:"checkpointTime"` // the server's
+	// GuestPath is the folder's path in the session, which starts with the partition.
+	GuestPath string      `json:"guestPath"`
+	Files     []TreeFile  `json:"files"`
+	Folders   int         `json:"folders"` // below the one that was asked for
+	Bytes     int64       `json:"bytes"`   // of all files
+	Skipped   []TreeOmits `json:"skipped"` // empty when everything came back
+	// FLRSessionID is the session, which the server no longer lists once Unmounted is true.
+	FLRSessionID zvm.SessionID `json:"flrSessionId"`
+	Unmounted    bool          `json:"unmounted"`
+}
+
+// TreeFile is one file of a [TreeRecovery], whole.
+type TreeFile struct {
+	GuestPath string `json:"guestPath"`
+	Dest      string `json:"dest"` // below the destination folder, with "/" between its parts
+	Bytes     int64  `json:"bytes"`
+	SHA256    string `json:"sha256"` // hexadecimal
+}
+
+// TreeOmits is an item that a [TreeRecovery] left out, with all below it, and why: in the server's words where it gives any.
+type TreeOmits struct {
+	GuestPath string `json:"guestPath"`
+	Reason    string `json:"reason"`
+}
+
+// RecoverTree brings a folder of a guarded VM back, with all below it, into the folder root, which the caller keeps open.
+// It mounts, finds the path and closes as [Session.Recover] does, with the same errors.
+//
+// Every file arrives whole or not at all, with mode 0600, and none replaces what is there: that is a
+// [*DestinationError] which matches [fs.ErrExist]. Folders are made with mode 0700, or used when they are there; links are
+// never made, and one that is in a folder's place is not followed.
+//
+// What cannot come back is left out and listed in Skipped, which is no error: what the server does not hand out, names that
+// mean something else on one operating system or another, and names of one folder that differ in case alone, all of them.
+//
+// Any other error ends the work. The result beside it then tells what has arrived, and is nil when the folder was not found.
+// The data takes constant memory; the result grows with the number of files.
+func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *os.Root, opts ...PlaceOption) (*TreeRecovery, error) {
+	if root == nil {
+		return nil, errors.New("rewind: RecoverTree needs a folder to write to")
+	}
+	wanted, from, err := s.chooseItem(ctx, g, path, opts)
+	if err != nil {
+		return nil, err
+	}
+	r := &TreeRecovery{
+		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
+		Tag: from.Tag, CheckpointTime: from.Timestamp, Files: []TreeFile{}, Skipped: []TreeOmits{},
+	}
+	found := false
+	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
+		top, err := s.locate(ctx, m, wanted)
+		if err != nil {
+			return err
+		}
+		if !top.Browsable {
+			return &NotDownloadableError{Path: top.Path, Reason: firstNonEmpty(top.Reason, "it is not a folder")}
+		}
+		found, r.GuestPath = true, top.Path
+		t := &treeWork{s: s, m: m, r: r}
+		return t.fill(ctx, branch{from: top.Path, into: root})
+	})
+	if !found {
+		r = nil
+	}
+	return r, explainRole(err)
+}
+
+// deepest bounds how far folders are followed: each holds a handle, and a file system that holds itself has no end.
+const deepest = 128
+
+// treeWork brings one folder back.
+type treeWork struct {
+	s *Session
+	m mounted
+	r *TreeRecovery
+	// oneByOne is true once the server did not send several files at once in a way that is of use.
+	oneByOne bool
+}
+
+// branch is one folder of the guest and the one that it is written to.
+type branch struct {
+	from  string // in the session
+	to    string // below the destination folder
+	into  *os.Root
+	depth int
+}
+
+func (t *treeWork) skip(guestPath, reason string) {
+	t.r.Skipped = append(t.r.Skipped, TreeOmits{guestPath, firstNonEmpty(reason, "the server gives no reason")})
+}
+
+// fill writes a folder's files, then its folders.
+func (t *treeWork) fill(ctx context.Context, b branch) error {
+	listing, err := t.s.listFolder(ctx, t.m.session, b.from)
+	if reason, refused := refusal(err); refused {
+		t.skip(b.from, reason)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if !listing.Complete {
+		t.skip(b.from, "the server lists only some of what the folder holds")
+	}
+	var files, folders []zvm.Item
+	alike := countFolded(listing.Items)
+	for _, i := range listing.Items {
+		unsafe := whyUnsafe(i.Name())
+		switch {
+		case !i.Browsable && !i.Downloadable:
+			t.skip(i.Path, i.Reason)
+		case unsafe != "":
+			t.skip(i.Path, unsafe)
+		case alike[folded(i.Name())] > 1:
+			t.skip(i.Path, "another name in the folder differs in case alone")
+		case !i.Browsable:
+			files = append(files, i)
+		case b.depth == deepest:
+			t.skip(i.Path, "it lies too deep")
+		default:
+			folders = append(folders, i)
+		}
+	}
+	if err := t.bringFiles(ctx, b, files); err != nil {
+		return err
+	}
+	for _, f := range folders {
+		if err := t.bringFolder(ctx, b, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *treeWork) bringFolder(ctx context.Context, b branch, folder zvm.Item) error {
+	name := folder.Name()
+	below := branch{from: folder.Path, to: path.Join(b.to, name), depth: b.depth + 1}
+	var err error
+	if below.into, err = enterFolder(b.into, name); err != nil {
+		return &DestinationError{Dest: below.to, Err: err}
+	}
+	defer below.into.Close() //nolint:errcheck // a handle of a folder, through which nothing is written
+	t.r.Folders++
+	return t.fill(ctx, below)
+}
+
+// enterFolder makes and opens a folder. A link is refused; one that is put there meanwhile leads nowhere outside the root.
+func enterFolder(in *os.Root, name string) (*os.Root, error) {
+	if err := in.Mkdir(name, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	return openFolder(name, in.Lstat, in.OpenRoot)
+}
+
+// bringFile downloads one file by itself.
+func (t *treeWork) bringFile(ctx context.Context, b branch, file zvm.Item) error {
+	n, sum, err := t.s.download(ctx, t.m, file, ToRoot(b.into, file.Name()))
+	if reason, refused := refusal(err); refused {
+		t.skip(file.Path, reason)
+		return nil
+	}
+	if err == nil {
+		t.arrived(b, file, n, sum)
+	}
+	return err
+}
+
+func (t *treeWork) arrived(b branch, file zvm.Item, n int64, sum string) {
+	t.r.Bytes += n
+	t.r.Files = append(t.r.Files, TreeFile{GuestPath: file.Path, Dest: path.Join(b.to, file.Name()), Bytes: n, SHA256: sum})
+}
+
+// refusal tells what a server refuses about one item from what ends the work. Not found is not a refusal: the item was
+// just listed, so that it is the session that is gone.
+func refusal(err error) (reason string, refused bool) {
+	var item *NotDownloadableError
+	if errors.As(err, &item) {
+		return item.Reason, true
+	}
+	var answer *zvm.Error
+	if errors.As(err, &answer) && (answer.Status == http.StatusBadRequest || answer.Status == http.StatusInternalServerError) {
+		return firstNonEmpty(answer.Message, answer.Error()), true
+	}
+	return "", false
+}

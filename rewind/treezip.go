@@ -1,0 +1,163 @@
+package rewind
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+
+	"github.com/zerto-rewind/zerto-rewind/zvm"
+)
+
+// What one request asks for at most. A file that takes long by itself gains nothing from company.
+const (
+	mostAtOnce      = 200
+	mostBytesAtOnce = 32 << 20
+	smallFile       = 1 << 20
+)
+
+// bringFiles writes the files of one folder: small ones several at a time where the server sends several, in a zip
+// (zvm-wire 6.5), and all others one by one.
+func (t *treeWork) bringFiles(ctx context.Context, b branch, files []zvm.Item) error {
+	var batch []zvm.Item
+	var size int64
+	for i, f := range files {
+		small := f.Size >= 0 && f.Size <= smallFile
+		if small {
+			batch, size = append(batch, f), size+f.Size
+		} else if err := t.bringFile(ctx, b, f); err != nil {
+			return err
+		}
+		if i+1 == len(files) || len(batch) == mostAtOnce || size >= mostBytesAtOnce {
+			if err := t.bringBatch(ctx, b, batch, size); err != nil {
+				return err
+			}
+			batch, size = nil, 0
+		}
+	}
+	return nil
+}
+
+// bringBatch tries to get several files at once, and one by one what did not come so.
+func (t *treeWork) bringBatch(ctx context.Context, b branch, batch []zvm.Item, size int64) error {
+	rest := batch
+	if len(batch) > 1 && !t.oneByOne {
+		var err error
+		if rest, err = t.bringZip(ctx, b, batch, size); err != nil {
+			return err
+		}
+		t.oneByOne = len(rest) == len(batch)
+	}
+	for _, f := range rest {
+		if err := t.bringFile(ctx, b, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bringZip asks for several files in one zip and returns those that it did not bring. Only the destination's troubles are
+// errors: a refusal, a cut zip and one that cannot be made out leave files that are asked for one by one, which then say
+// what is wrong.
+func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item, size int64) (rest []zvm.Item, err error) {
+	spool, err := os.CreateTemp("", ".rewind-*.zip")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(spool.Name()) //nolint:errcheck // a temporary file of ours
+	defer spool.Close()           //nolint:errcheck // read only from here on
+	archive, err := t.spoolZip(ctx, spool, batch, size)
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if err != nil {
+		return batch, nil //nolint:nilerr // what is wrong shows when they are asked for one by one
+	}
+	entries := entriesByName(archive)
+	for _, f := range batch {
+		entry := entries[f.Name()]
+		if entry == nil {
+			rest = append(rest, f)
+			continue
+		}
+		n, sum, err := unpackTo(ToRoot(b.into, f.Name()), entry, f.Size)
+		var dest *DestinationError
+		switch {
+		case errors.As(err, &dest):
+			return nil, err
+		case err != nil:
+			rest = append(rest, f)
+		default:
+			t.arrived(b, f, n, sum)
+		}
+	}
+	return rest, nil
+}
+
+func (t *treeWork) spoolZip(ctx context.Context, spool *os.File, batch []zvm.Item, size int64) (*zip.Reader, error) {
+	paths := make([]string, len(batch))
+	for i, f := range batch {
+		paths[i] = f.Path
+		size += int64(len(f.Path))*2 + 1024 // the headers of an entry
+	}
+	data, err := t.s.zvm.DownloadFLR(ctx, t.m.session, paths...)
+	if err != nil {
+		return nil, err
+	}
+	defer data.Body.Close() //nolint:errcheck // the body has been read to its end, or its error returned
+	t.s.progress(Event{Stage: StageDownloading, VPGName: t.m.vpgName, Session: t.m.session, Bytes: size})
+	from := bufio.NewReader(data.Body)
+	if magic, err := from.Peek(4); err != nil || string(magic) != "PK\x03\x04" {
+		return nil, errors.Join(err, errors.New("the server sent several files in something that is not a zip"))
+	}
+	most := largestContainer(size)
+	n, err := io.Copy(spool, io.LimitReader(from, most))
+	switch {
+	case err != nil:
+		return nil, err
+	case n == most:
+		return nil, fmt.Errorf("the server sends a zip of %d bytes and more for files of %d", n, size)
+	}
+	return zip.NewReader(spool, n)
+}
+
+// entriesByName finds a zip's files by the last part of their names. Nothing is written under an entry's name: the files
+// are those of one folder, as the server listed it, and an entry is only asked whether it bears the name of one of them.
+// Two that bear the same are of no use, and neither are names that are not UTF-8, links and devices.
+func entriesByName(archive *zip.Reader) map[string]*zip.File {
+	entries := make(map[string]*zip.File, len(archive.File))
+	for _, f := range archive.File {
+		name := path.Base(f.Name)
+		if _, again := entries[name]; again || !f.Mode().IsRegular() || f.NonUTF8 {
+			entries[name] = nil
+			continue
+		}
+		entries[name] = f
+	}
+	return entries
+}
+
+// unpackTo writes one entry, whole or not at all.
+func unpackTo(sink Sink, entry *zip.File, size int64) (n int64, sum string, err error) {
+	content, err := entry.Open()
+	if err != nil {
+		return 0, "", err
+	}
+	defer content.Close() //nolint:errcheck // its end has been read, or its error returned
+	file, err := sink.open()
+	if err != nil {
+		return 0, "", err
+	}
+	hash := sha256.New()
+	if n, err = copyExactly(io.MultiWriter(file, hash), content, size); err != nil {
+		file.discard()
+		return 0, "", err
+	}
+	return n, hex.EncodeToString(hash.Sum(nil)), file.commit()
+}
