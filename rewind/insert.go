@@ -101,8 +101,9 @@ func (s *Session) findOrAwaitStanding(ctx context.Context, p *plan, t target, at
 	})
 }
 
-// settleReach is how long ago an insert may have ended whose tag is not listed yet.
-const settleReach = time.Minute
+// settleReach is how long ago an insert may have ended whose tag is not listed yet: longer than [Limits.Listing] is by
+// default.
+const settleReach = 5 * time.Minute
 
 // findSettled waits for the inserts that run at a VPG, and looks until it finds, or until every insert that ended since a
 // moment has its tag in the journal, or for as long as a tag is given to be listed.

@@ -217,26 +217,36 @@ func (s *Session) closeSession(ctx context.Context, id zvm.SessionID) error {
 	start := time.Now()
 	for {
 		_, refusal := s.zvm.UnmountFLR(ctx, id)
-		if refusal == nil {
+		switch {
+		case refusal == nil:
 			return s.waitGone(ctx, id, s.limits.Unmount)
-		}
-		if errors.Is(refusal, zvm.ErrUnauthorized) || errors.Is(refusal, zvm.ErrForbidden) {
+		case errors.Is(refusal, zvm.ErrUnauthorized), errors.Is(refusal, zvm.ErrForbidden):
 			return refusal
 		}
-		look := s.schedule.Wait(time.Since(start)) // servers refuse to close what is gone in ways of their own
-		if errors.Is(refusal, zvm.ErrOutcomeUnknown) {
-			look = s.limits.Unmount / 3
-		}
-		switch err := s.waitGone(ctx, id, look); {
-		case err == nil:
+		switch stays, err := s.stays(ctx, id, refusal); {
+		case err != nil:
+			return errors.Join(refusal, err) // nobody can tell
+		case !stays:
 			return nil
-		case !errors.Is(err, errStays):
-			return errors.Join(refusal, err) // nobody can tell whether it stays
 		}
 		if err := pause(ctx, s.schedule.Wait(time.Since(start))); err != nil {
 			return errors.Join(err, refusal)
 		}
 	}
+}
+
+// stays reports whether a session is still there after a close that did not go through. Servers refuse to close what is
+// gone in ways of their own, and one whose answer was lost may take its time.
+func (s *Session) stays(ctx context.Context, id zvm.SessionID, refusal error) (bool, error) {
+	if !errors.Is(refusal, zvm.ErrOutcomeUnknown) {
+		gone, err := s.isGone(ctx, id)
+		return !gone, err
+	}
+	err := s.waitGone(ctx, id, s.limits.Unmount/3)
+	if errors.Is(err, errStays) {
+		return true, nil
+	}
+	return false, err
 }
 
 // errStays says that the server was seen to list a session to the end of the looking.
@@ -249,15 +259,17 @@ func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Dur
 	defer cancel()
 	seen := false
 	err := task.Poll(looking, func(ctx context.Context) (bool, error) {
-		all, err := s.zvm.ListFLRSessions(ctx, "")
-		if err != nil {
-			return false, err
-		}
-		seen = slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return sameID(f.ID, id) })
-		return !seen, nil
+		gone, err := s.isGone(ctx, id)
+		seen = err == nil && !gone
+		return gone, err
 	}, task.WithSchedule(s.schedule))
 	if err != nil && seen && looking.Err() != nil {
 		return fmt.Errorf("%w (%w)", errStays, err)
 	}
 	return err
+}
+
+func (s *Session) isGone(ctx context.Context, id zvm.SessionID) (bool, error) {
+	all, err := s.zvm.ListFLRSessions(ctx, "")
+	return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return sameID(f.ID, id) }), err
 }
