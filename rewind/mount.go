@@ -260,7 +260,9 @@ func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Dur
 	seen := false
 	err := task.Poll(looking, func(ctx context.Context) (bool, error) {
 		gone, err := s.isGone(ctx, id)
-		seen = err == nil && !gone
+		if err == nil {
+			seen = !gone
+		}
 		return gone, err
 	}, task.WithSchedule(s.schedule))
 	if err != nil && seen && looking.Err() != nil {

@@ -108,7 +108,7 @@ func causeCode(err error) int {
 		return exitAuth
 	case is[*rewind.AmbiguousVMError](err), is[*rewind.AmbiguousPathError](err), is[*rewind.AmbiguousVPGError](err):
 		return exitAmbiguous
-	case is[*rewind.NotProtectedError](err), is[*rewind.StateError](err), is[*rewind.NotDownloadableError](err),
+	case is[*rewind.NotProtectedError](err), is[*rewind.StateError](err), is[*rewind.NotDownloadableError](err), is[*rewind.NotMountableError](err),
 		errors.Is(err, rewind.ErrNotLocal), errors.Is(err, rewind.ErrTestRunning):
 		return exitNotPossible
 	case is[*rewind.NotFoundError](err), is[*rewind.PathNotFoundError](err), errors.Is(err, rewind.ErrCheckpointGone),
