@@ -51,7 +51,7 @@ func (s *Session) readTree(
 	})
 	t.side.Items = len(t.items)
 	if !done {
-		return nil, explainRole(err)
+		return nil, err
 	}
 	return t, err
 }

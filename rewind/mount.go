@@ -91,7 +91,7 @@ func (s *Session) withMount(
 	}
 	open := closeNow()
 	returned = true
-	return m.session, m.session != "" && open == nil, errors.Join(err, open)
+	return m.session, m.session != "" && open == nil, errors.Join(explainRole(err), open)
 }
 
 // mount opens a session that can be browsed. What has to be closed stands in m, with and without an error.

@@ -26,7 +26,7 @@ func (s *Session) Stat(ctx context.Context, g *Guard, path string, opts ...Place
 		}
 		return err
 	})
-	return found, explainRole(err)
+	return found, err
 }
 
 // chooseItem reads a path that names something below the partitions' list, and picks what to mount.
@@ -76,7 +76,7 @@ func (s *Session) Open(ctx context.Context, g *Guard, path string, opts ...Place
 		defer cancel()
 		// Whoever writes into the pipe waits for a reader, who may be gone.
 		defer context.AfterFunc(ctx, func() { _ = to.CloseWithError(context.Cause(ctx)) })()
-		failed = explainRole(s.stream(ctx, f, recoveryOf(g, from), from, wanted, pipeSink{PipeWriter: to, flowing: flowing}))
+		failed = s.stream(ctx, f, recoveryOf(g, from), from, wanted, pipeSink{PipeWriter: to, flowing: flowing})
 		_ = to.CloseWithError(failed)
 		var left *LeftOpenError
 		if errors.As(failed, &left) {

@@ -229,7 +229,7 @@ func (s *Session) readPinned(ctx context.Context, from covered, changeID string,
 		return err
 	})
 	if !done {
-		return nil, explainRole(err)
+		return nil, err
 	}
 	return c, err
 }

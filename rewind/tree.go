@@ -86,7 +86,7 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 	if !found {
 		r = nil
 	}
-	return r, explainRole(err)
+	return r, err
 }
 
 // deepest bounds how far folders are followed: each holds a handle, and a file system that holds itself has no end.
