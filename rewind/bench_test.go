@@ -45,14 +45,16 @@ type waits struct {
 	mu       sync.Mutex
 	x        float64
 	requests int
+	tokens   int
 	n        int
 }
 
-func (w *waits) add(x float64, requests int) {
+func (w *waits) add(x float64, requests, tokens int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.x += x
 	w.requests += requests
+	w.tokens += tokens
 	w.n++
 }
 
@@ -60,6 +62,7 @@ func (w *waits) report(b *testing.B, x, requests float64) {
 	b.Helper()
 	b.ReportMetric(w.x/float64(w.n), "x_of_limit")
 	b.ReportMetric(float64(w.requests)/float64(w.n), "requests/op")
+	b.ReportMetric(float64(w.tokens)/float64(w.n), "token_requests/op")
 	b.ReportMetric(x, "x_target")
 	b.ReportMetric(requests, "requests_target")
 	b.ReportMetric(0, "ns/op")
@@ -82,20 +85,21 @@ func sideBySide(b *testing.B, f func(rng *rand.Rand, insertTime time.Duration)) 
 }
 
 // protectOnce guards web01 and returns the wait as a multiple of the moment at which the tag became visible.
-func protectOnce(b *testing.B, sim *zvmtest.Server, protect func() error) (x float64, requests int) {
+func protectOnce(b *testing.B, sim *zvmtest.Server, protect func() error) (x float64, requests, tokens int) {
 	b.Helper()
-	before, began := len(sim.Requests()), time.Now()
+	before, logins, began := len(sim.Requests()), sim.TokenRequests(), time.Now()
 	if err := protect(); err != nil {
 		b.Error(err)
 	}
 	took := time.Since(began)
 	tasks := sim.Tasks()
 	visible := tasks[len(tasks)-1].Completed.Sub(began)
-	return float64(took) / float64(visible), len(sim.Requests()) - before
+	return float64(took) / float64(visible), len(sim.Requests()) - before, sim.TokenRequests() - logins
 }
 
 func BenchmarkGuardCold(b *testing.B) {
 	var w waits
+	b.ReportAllocs()
 	for b.Loop() {
 		sideBySide(b, func(_ *rand.Rand, insertTime time.Duration) {
 			sim := benchSim(b, zvmtest.WithInsertTime(insertTime))
@@ -112,6 +116,7 @@ func BenchmarkGuardCold(b *testing.B) {
 
 func BenchmarkGuardWarm(b *testing.B) {
 	var w waits
+	b.ReportAllocs()
 	for b.Loop() {
 		sideBySide(b, func(rng *rand.Rand, insertTime time.Duration) {
 			sim := benchSim(b, zvmtest.WithInsertTimes(func(int) time.Duration {
@@ -136,6 +141,7 @@ func BenchmarkGuardWarm(b *testing.B) {
 // what the other figures are to be compared with.
 func BenchmarkGuardNaive(b *testing.B) {
 	var w waits
+	b.ReportAllocs()
 	for b.Loop() {
 		sideBySide(b, func(_ *rand.Rand, insertTime time.Duration) {
 			sim := benchSim(b, zvmtest.WithInsertTime(insertTime))
@@ -184,6 +190,7 @@ func BenchmarkManyVMs(b *testing.B) {
 	const vpgs, each = 40, 5
 	const insertTime = 2 * time.Second
 	var x, requests, tokens, maxAtOnce float64
+	b.ReportAllocs()
 	for b.Loop() {
 		sim := benchSim(b, zvmtest.WithInsertTime(insertTime))
 		var names []string
@@ -233,12 +240,13 @@ func BenchmarkJournalSize(b *testing.B) {
 			if _, err := s.Protect(context.Background(), "web01", rewind.Change{}); err != nil { // connections, token
 				b.Fatal(err)
 			}
+			b.ReportAllocs()
 			var before, after runtime.MemStats
 			var x float64
 			runtime.ReadMemStats(&before)
 			n := 0
 			for b.Loop() {
-				ratio, _ := protectOnce(b, sim, func() error {
+				ratio, _, _ := protectOnce(b, sim, func() error {
 					_, err := s.Protect(context.Background(), "web01", rewind.Change{})
 					return err
 				})
