@@ -45,7 +45,7 @@ func TestADeadlineCarriesTheLastTrouble(t *testing.T) {
 		if got := c.Trouble(); got != "connection refused" {
 			t.Errorf("Trouble is %q", got)
 		}
-		time.Sleep(time.Minute) // until the login has given up
+		<-time.After(time.Minute) // on the bubble's clock: until the login has given up
 		up.Store(true)
 		if err := read(); err != nil {
 			t.Error(err)

@@ -113,16 +113,16 @@ func TestMountedDirectoryChangesOnTheHostOnly(t *testing.T) {
 	g := frozenGuest(t, WindowsLayout())
 	dir := t.TempDir()
 	writeHost(t, filepath.Join(dir, "a"), "x")
-	done(t, g.MountDir(`C:\Work\App`, dir))
+	done(t, g.MountDir(`C:\Docs\App`, dir))
 	before := g.snapshot()
 	for name, err := range map[string]error{
-		"write":      g.WriteFile(`C:\work\app\a`, nil),
-		"add":        g.WriteFile(`c:\WORK\APP\new\b`, nil),
-		"remove":     g.Remove(`C:\Work\app\a`),
-		"deny":       g.Deny(`C:\Work\App`, ""),
-		"many files": g.WriteManyFiles(`C:\Work\App`, 3),
-		"copy":       g.CopyFS(`C:\Work\App`, fstest.MapFS{"x": {}}),
-		"mount":      g.MountDir(`C:\Work\App\a`, dir),
+		"write":      g.WriteFile(`C:\docs\app\a`, nil),
+		"add":        g.WriteFile(`c:\DOCS\APP\new\b`, nil),
+		"remove":     g.Remove(`C:\Docs\app\a`),
+		"deny":       g.Deny(`C:\Docs\App`, ""),
+		"many files": g.WriteManyFiles(`C:\Docs\App`, 3),
+		"copy":       g.CopyFS(`C:\Docs\App`, fstest.MapFS{"x": {}}),
+		"mount":      g.MountDir(`C:\Docs\App\a`, dir),
 	} {
 		if !errors.Is(err, errGuestHostDir) || !errors.Is(err, fs.ErrPermission) {
 			t.Errorf("%s: %v", name, err)
@@ -133,10 +133,10 @@ func TestMountedDirectoryChangesOnTheHostOnly(t *testing.T) {
 	}
 
 	ended := g.hostDirs[0]
-	done(t, g.Remove(`C:\work`))
-	done(t, g.WriteFile(`C:\Work\App\a`, []byte("mine")))
+	done(t, g.Remove(`C:\docs`))
+	done(t, g.WriteFile(`C:\Docs\App\a`, []byte("mine")))
 	g.show(ended, guestEpoch) // as a reading that the removal overtook does
-	expect(t, "after the mount ended", "mine", contentOf(t, g.snapshot(), "C/Work/App/a"))
+	expect(t, "after the mount ended", "mine", contentOf(t, g.snapshot(), "C/Docs/App/a"))
 	data, err := os.ReadFile(filepath.Join(dir, "a"))
 	done(t, err)
 	expect(t, "the host's file", "x", string(data))
