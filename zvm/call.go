@@ -74,18 +74,6 @@ func (c *Client) look(ctx context.Context, cl call, out any) (*exchange, error) 
 	return x, nil
 }
 
-// write sends a write once and decodes its JSON answer into out. A nil out accepts any answer that is not a page for humans.
-func (c *Client) write(ctx context.Context, cl call, out any) error {
-	a, err := c.writeRaw(ctx, cl)
-	if err != nil || out == nil {
-		return err
-	}
-	if err := decode(a.body, out); err != nil {
-		return a.unusable(err)
-	}
-	return nil
-}
-
 // answered is the 2xx answer to a call, with its body in memory.
 type answered struct {
 	exchange *exchange

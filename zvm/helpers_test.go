@@ -1,6 +1,7 @@
 package zvm
 
 import (
+	"context"
 	"crypto/x509"
 	"errors"
 	"io"
@@ -196,4 +197,16 @@ func wantNoMarker(t *testing.T, what, text string) {
 	if strings.Contains(text, "MARKER") {
 		t.Errorf("%s shows a secret: %s", what, text)
 	}
+}
+
+// write sends a write once and decodes its JSON answer into out. A nil out accepts any answer that is not a page for humans.
+func (c *Client) write(ctx context.Context, cl call, out any) error {
+	a, err := c.writeRaw(ctx, cl)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := decode(a.body, out); err != nil {
+		return a.unusable(err)
+	}
+	return nil
 }
