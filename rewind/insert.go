@@ -37,7 +37,7 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 		}
 		defer mine.done()
 	}
-	if err := s.clear(ctx, mine, t.vpg.VPGID, p.clock.now().Add(-foreignReach)); err != nil {
+	if err := s.clear(ctx, mine, t.vpg.VPGID); err != nil {
 		return fail("", "", fmt.Errorf("waiting for an earlier insert at this VPG: %w", err))
 	}
 	for attempt := 1; ; attempt++ {
@@ -52,12 +52,12 @@ func (s *Session) tagVPG(ctx context.Context, p *plan, t target) outcome {
 		if err := s.requireProtecting(ctx, t.vpg, false); err != nil {
 			return fail("", "", err)
 		}
-		sent := p.clock.now()
+		sent, sentHere := p.clock.now(), time.Now()
 		pin, id, err := s.insert(ctx, p, t)
+		mine.leave(id, lostInsert{tag: t.tag, sent: sentHere, stamp: sent}, err)
 		if err == nil {
 			return outcome{pin: pin}
 		}
-		mine.leave(id, err)
 		var failed *task.Error
 		if !errors.As(err, &failed) || failed.State != task.Failed {
 			return fail(unlessNeverSent(t.tag, id, err), id, err)

@@ -22,11 +22,22 @@ type turns struct {
 // turn is the right to insert at one VPG. Whoever holds it may read and write what a holder before left behind.
 type turn struct {
 	sem *semaphore.Weighted
+	// known are the latest tasks that are not that of a lost insert.
+	known []zvm.TaskID
 	// givenUp are inserts that were no longer waited for: they may still run.
 	givenUp []zvm.TaskID
-	// unsure is true when an insert may run whose task nobody knows.
-	unsure bool
+	// lost is an insert whose answer was lost: it may run, or even arrive, later.
+	lost *lostInsert
 }
+
+type lostInsert struct {
+	tag   string
+	sent  time.Time // by our clock
+	stamp time.Time // by that of the ZVM
+}
+
+// knownTasks is more inserts than begin at one VPG in a second, which is how fine tasks are stamped.
+const knownTasks = 100
 
 // take waits for the VPG's turn. A caller whose context ends leaves the queue.
 func (t *turns) take(ctx context.Context, vpg zvm.VPGID) (*turn, error) {
@@ -48,30 +59,35 @@ func (t *turns) take(ctx context.Context, vpg zvm.VPGID) (*turn, error) {
 
 func (t *turn) done() { t.sem.Release(1) }
 
-// leave notes that the holder's insert is not waited for to its end.
-func (t *turn) leave(id zvm.TaskID, err error) {
+func (t *turn) know(ids ...zvm.TaskID) {
+	t.known = append(t.known, ids...)
+	t.known = t.known[max(0, len(t.known)-knownTasks):]
+}
+
+// leave notes what became of the holder's insert: its task, and whether it may still run.
+func (t *turn) leave(id zvm.TaskID, sent lostInsert, err error) {
+	if id != "" {
+		t.know(id)
+	}
 	var waiting *task.WaitError
 	switch {
 	case errors.As(err, &waiting):
 		t.givenUp = append(t.givenUp, id)
 	case errors.Is(err, zvm.ErrOutcomeUnknown):
-		t.unsure = true
+		t.lost = &sent
 	}
 }
 
 // clear waits until nothing runs any more of what earlier holders of the turn have left.
-func (s *Session) clear(ctx context.Context, t *turn, vpg zvm.VPGID, since time.Time) error {
-	if t.unsure {
-		running, err := s.insertsAt(ctx, vpg, since)
+func (s *Session) clear(ctx context.Context, t *turn, vpg zvm.VPGID) error {
+	if t.lost != nil {
+		arrived, err := s.awaitArrival(ctx, t, vpg)
 		if err != nil {
 			return err
 		}
-		for _, x := range running {
-			if !x.State.Terminal() {
-				t.givenUp = append(t.givenUp, x.ID)
-			}
-		}
-		t.unsure = false
+		t.know(arrived...)
+		t.givenUp = append(t.givenUp, arrived...)
+		t.lost = nil
 	}
 	for len(t.givenUp) > 0 {
 		if _, err := s.awaitEnd(ctx, t.givenUp[0]); err != nil {
@@ -80,6 +96,32 @@ func (s *Session) clear(ctx context.Context, t *turn, vpg zvm.VPGID, since time.
 		t.givenUp = t.givenUp[1:]
 	}
 	return nil
+}
+
+// awaitArrival waits until an insert whose answer was lost has left its tag, or until a task is there that may be its own
+// and has not completed, which it returns; or else until [Limits.Reconcile] has passed since it was sent: a request may
+// still be on its way when its sender has given up.
+func (s *Session) awaitArrival(ctx context.Context, t *turn, vpg zvm.VPGID) (candidates []zvm.TaskID, err error) {
+	deadline := t.lost.sent.Add(s.limits.Reconcile)
+	err = task.Poll(ctx, func(ctx context.Context) (bool, error) {
+		last := !time.Now().Before(deadline)
+		tasks, err := s.insertsAt(ctx, vpg, t.lost.stamp.Add(-windowMargin))
+		if err != nil {
+			return false, err
+		}
+		for _, x := range tasks {
+			isKnown := slices.ContainsFunc(t.known, func(id zvm.TaskID) bool { return sameID(id, x.ID) })
+			if x.State != task.Completed && !isKnown && !x.Started.Before(t.lost.stamp.Add(-stampSlack)) {
+				candidates = append(candidates, x.ID)
+			}
+		}
+		if last || len(candidates) > 0 {
+			return true, nil
+		}
+		_, found, err := s.findTag(ctx, vpg, t.lost.tag, t.lost.stamp.Add(-windowMargin))
+		return found, err
+	}, task.WithSchedule(s.schedule))
+	return candidates, err
 }
 
 // pace remembers how long the last few jobs of one kind took at this ZVM.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -519,5 +520,45 @@ func TestTwoHundredCallersTakeTurns(t *testing.T) {
 	}
 	if n := w.sim.Count("GET", "/v1/vms"); n > 10 {
 		t.Errorf("the inventory was listed %d times for %d callers at once", n, callers)
+	}
+}
+
+func TestAnInsertThatArrivesAfterItsCallerLeftMeetsNoOther(t *testing.T) {
+	t.Parallel()
+	arrival := make(chan struct{})
+	lookedFor := make(chan struct{}, 100)
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(20*time.Millisecond)), zvmtest.WithOnRequest(func(r zvmtest.Request) {
+		if r.Method == http.MethodGet && r.Path == "/v1/tasks" {
+			lookedFor <- struct{}{}
+		}
+	}))
+	alone := w.sim.AddVPG("alone", zvmtest.VPGConfig{})
+	w.sim.AddVM("db01", alone)
+	w.sim.On("POST", "/v1/vpgs/*/checkpoints").Late(arrival)
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		defer leave()
+		for len(w.sim.Unused()) > 0 { // the insert is on its way
+			<-time.After(time.Millisecond)
+		}
+	}()
+	if _, err := w.Protect(ctx, "db01", rewind.Change{}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("got %v, want a cancellation", err)
+	}
+	for len(lookedFor) > 0 {
+		<-lookedFor
+	}
+	go func() {
+		defer close(arrival)
+		<-lookedFor // the second caller has seen no insert by now
+	}()
+	if _, err := w.Protect(t.Context(), "db01", rewind.Change{}); err != nil {
+		t.Fatal(err)
+	}
+	if n := alone.MaxInFlight(); n != 1 {
+		t.Errorf("%d inserts at once", n)
+	}
+	if n := len(alone.TaggedCheckpoints()); n != 2 {
+		t.Errorf("%d tags, want that of the caller who left as well", n)
 	}
 }

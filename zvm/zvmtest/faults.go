@@ -34,6 +34,7 @@ type faultPlan struct {
 	contentType string
 	bytes       int
 	interval    time.Duration
+	arrival     <-chan struct{}
 }
 
 type faultKind int
@@ -48,6 +49,7 @@ const (
 	faultTruncate
 	faultCutBefore
 	faultCutAfter
+	faultLate
 )
 
 // On scripts a fault for a method ("" for any) and a pattern as Count takes.
@@ -145,6 +147,13 @@ func (f *Fault) CutBefore() *Fault { return f.set(func() { f.kind = faultCutBefo
 // CutAfter processes the request and cuts the connection without an answer.
 func (f *Fault) CutAfter() *Fault { return f.set(func() { f.kind = faultCutAfter }) }
 
+// Late processes the request once arrival is closed, even if its client has
+// given up by then: a request that was still on its way. The connection is
+// cut without an answer.
+func (f *Fault) Late(arrival <-chan struct{}) *Fault {
+	return f.set(func() { f.kind, f.arrival = faultLate, arrival })
+}
+
 func (f *Fault) answer(kind faultKind, code int, body, contentType string) *Fault {
 	return f.set(func() {
 		f.kind, f.status, f.body, f.contentType = kind, code, body, contentType
@@ -232,6 +241,13 @@ func (s *Server) serveFaulty(ctx context.Context, w http.ResponseWriter, c *call
 		cut(w)
 	case faultCutAfter:
 		_ = s.process(c)
+		cut(w)
+	case faultLate:
+		select {
+		case <-plan.arrival:
+			_ = s.process(c)
+		case <-s.stopped:
+		}
 		cut(w)
 	case faultCutBefore:
 		cut(w)
