@@ -37,12 +37,19 @@ func (d Decision) String() string {
 // MarshalText writes the words of String. It does not fail.
 func (d Decision) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
 
-// Call is one tool call. What else a host tells, such as its mode or the subagent that calls, is left out so that it
-// cannot bear on the verdict.
+// Call is one tool call.
 type Call struct {
 	Name catalog.Name
 	// Args are as decoded from JSON with json.Decoder.UseNumber. Nil means that they are not known.
 	Args map[string]any
+
+	// The rest is for the audit record, as far as a host tells it. It never makes a verdict laxer.
+
+	Host    string // whose hook, server or proxy asks, such as "claude"
+	Mode    string // the host's permission mode
+	AgentID string // which of the session's agents calls
+	Session string // the host's session
+	CallID  string // the host's name of this call, such as tool_use_id
 }
 
 // Verdict is what the gate says of one call. The zero value denies.

@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
+)
+
+// gate returns the gate, which opens a session only for a verdict that needs guards.
+func (a *app) gate() (*gate.Gate, error) {
+	known, err := a.catalogue()
+	if err != nil {
+		return nil, err
+	}
+	return gate.New(known, func() (gate.Guards, error) {
+		session, _, err := a.session()
+		if err != nil {
+			return nil, err
+		}
+		return explained{session, a}, nil
+	}, gate.Policy{Commands: shell.Reader{}})
+}
+
+// explained are guards whose look-up, when it fails, says where and why.
+type explained struct {
+	journals gate.Guards
+	app      *app
+}
+
+// Guards adds the ZVM's address to an error, and why it gave no answer.
+func (e explained) Guards(ctx context.Context, vm string, since time.Duration) ([]*rewind.Guard, error) {
+	found, err := e.journals.Guards(ctx, vm, since)
+	if err == nil {
+		return found, nil
+	}
+	if why := e.app.unreachable(err); why != "" {
+		return nil, fmt.Errorf("%s: %w", why, err)
+	}
+	return nil, fmt.Errorf("the ZVM at %s: %w", e.app.zvm.BaseURL(), err)
+}
