@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
 // payload is what a host tells of one tool call. Unknown members are the normal case: hosts add them often.
@@ -16,7 +18,7 @@ type payload struct {
 }
 
 func parsePayload(text []byte) (*payload, error) {
-	fields, err := members(text)
+	fields, err := gate.Members(text)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +88,7 @@ func (p *payload) otherHost() string {
 func (p *payload) arguments() (map[string]any, error) {
 	text := []byte(p.fields["tool_input"])
 	if len(text) > 0 && text[0] == '"' {
-		if hasLoneSurrogate(text) {
+		if gate.HasLoneSurrogate(text) {
 			return nil, errors.New("it holds half of a character")
 		}
 		var inner string
@@ -95,5 +97,5 @@ func (p *payload) arguments() (map[string]any, error) {
 		}
 		text = []byte(inner)
 	}
-	return arguments(text)
+	return gate.Arguments(text)
 }

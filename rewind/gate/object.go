@@ -1,4 +1,4 @@
-package hookadapter
+package gate
 
 import (
 	"bytes"
@@ -9,13 +9,15 @@ import (
 	"io"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // The JSON package keeps the last of two equal names and, in a struct, takes a name in any case. A tool's server may do
 // otherwise, and then the gate would judge another call than the one that runs. So what is ambiguous is refused.
 
-// members returns the members of a JSON object. Two names that differ in case alone are refused as equal ones are.
-func members(object []byte) (map[string]json.RawMessage, error) {
+// Members returns the members of text that is one JSON object. The error says what is ambiguous in it: two names that
+// are equal, or differ in case alone.
+func Members(object []byte) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	folded := map[string]bool{}
 	err := eachMember(json.NewDecoder(bytes.NewReader(object)), func(decoder *json.Decoder, name string) error {
@@ -33,13 +35,13 @@ func members(object []byte) (map[string]json.RawMessage, error) {
 	return all, err
 }
 
-// arguments decodes a JSON object as a tool's arguments. Within a value, only equal names are refused: there, names may
-// be data.
-func arguments(object []byte) (map[string]any, error) {
-	if hasLoneSurrogate(object) {
+// Arguments decodes a JSON object as the arguments of a [Call], with json.Number for numbers. It refuses what [Members]
+// does, and text that is not whole characters. Within a value, only equal names are refused: there, names may be data.
+func Arguments(object []byte) (map[string]any, error) {
+	if !utf8.Valid(object) || HasLoneSurrogate(object) {
 		return nil, errors.New("it holds half of a character")
 	}
-	fields, err := members(object)
+	fields, err := Members(object)
 	if err != nil {
 		return nil, err
 	}
@@ -133,8 +135,8 @@ func foldCase(name string) string {
 	return string(folded)
 }
 
-// hasLoneSurrogate reports whether valid JSON escapes half of a character. The decoder would put U+FFFD in its place.
-func hasLoneSurrogate(text []byte) bool {
+// HasLoneSurrogate reports whether valid JSON escapes half of a character. The decoder would put U+FFFD in its place.
+func HasLoneSurrogate(text []byte) bool {
 	for i := 0; i < len(text); i++ {
 		if text[i] != '\\' {
 			continue
