@@ -31,7 +31,7 @@ func TestArgumentsThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
 		`{"vm":"a","vm":"b"}`,
 		`{"vm":"a","VM":"b"}`,
 		`{"vm":"a","\u0076m":"b"}`,
-		`{"hos` + "ſ" + `t":"a","host":"b"}`,
+		`{"ho` + "ſ" + `t":"a","host":"b"}`,
 		`{"a":{"b":1,"b":2}}`,
 		`{"a":[{"b":1,"b":2}]}`,
 		`{"a":"\ud800"}`,
