@@ -70,7 +70,7 @@ func (r *treeReader) readAll(ctx context.Context, wanted guestPath) error {
 	root := zvm.Item{Browsable: true} // the top of a session has no row of its own
 	if len(wanted.parts) > 0 || wanted.drive != "" {
 		var err error
-		root, err = r.s.locate(ctx, r.m, wanted)
+		root, err = r.m.locate(ctx, wanted)
 		if errors.As(err, &r.missing) && len(r.missing.Roots) > 0 {
 			return nil
 		}
@@ -106,7 +106,7 @@ var errTooMany = errors.New("too many items")
 
 // enter takes in what a folder holds and returns the folders among it.
 func (r *treeReader) enter(ctx context.Context, folder zvm.Item) ([]zvm.Item, error) {
-	listing, err := r.s.listFolder(ctx, r.m.session, folder.Path)
+	listing, err := r.m.listFolder(ctx, folder.Path)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 
 // download streams one file into the sink and lets it appear only if it is whole.
 func (s *Session) download(ctx context.Context, m mounted, item zvm.Item, sink Sink) (n int64, sum string, err error) {
-	data, err := s.zvm.DownloadFLR(ctx, m.session, item.Path)
+	data, err := m.at.zvm.DownloadFLR(ctx, m.session, item.Path)
 	if err != nil {
 		return 0, "", fmt.Errorf("downloading %s: %w", item.Path, err)
 	}

@@ -69,7 +69,7 @@ func (s *Session) drill(ctx context.Context, g *Guard, path string) (*Drilled, e
 		return d, err
 	}
 	_, _, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		item, err := s.locate(ctx, m, wanted)
+		item, err := m.locate(ctx, wanted)
 		if err != nil {
 			return err
 		}
@@ -89,7 +89,7 @@ func (s *Session) drill(ctx context.Context, g *Guard, path string) (*Drilled, e
 
 // hash reads a small file whole.
 func (s *Session) hash(ctx context.Context, m mounted, item zvm.Item) (string, error) {
-	data, err := s.zvm.DownloadFLR(ctx, m.session, item.Path)
+	data, err := m.at.zvm.DownloadFLR(ctx, m.session, item.Path)
 	if err != nil {
 		return "", fmt.Errorf("downloading %s: %w", item.Path, err)
 	}

@@ -22,8 +22,8 @@ const mostMounts = 4
 //
 // Anything that leaves a choice is an [*AmbiguousPathError]: a second hit, files hidden below a mount point, and another
 // partition that has the path's first folder but not the rest.
-func (s *Session) locate(ctx context.Context, m mounted, p guestPath) (zvm.Item, error) {
-	f := &finder{path: p, browser: browser{s: s, session: m.session, folders: map[string]zvm.Listing{}}}
+func (m mounted) locate(ctx context.Context, p guestPath) (zvm.Item, error) {
+	f := &finder{path: p, browser: browser{m: m, folders: map[string]zvm.Listing{}}}
 	top, err := f.list(ctx, "")
 	if err != nil {
 		return zvm.Item{}, err
@@ -229,8 +229,7 @@ func (f *finder) answer() (zvm.Item, error) {
 
 // browser walks one session, listing each folder once.
 type browser struct {
-	s       *Session
-	session zvm.SessionID
+	m       mounted
 	folders map[string]zvm.Listing
 }
 
@@ -238,7 +237,7 @@ func (b *browser) list(ctx context.Context, path string) (zvm.Listing, error) {
 	if listing, known := b.folders[path]; known {
 		return listing, nil
 	}
-	listing, err := b.s.listFolder(ctx, b.session, path)
+	listing, err := b.m.listFolder(ctx, path)
 	if err != nil {
 		return zvm.Listing{}, err
 	}
@@ -248,8 +247,8 @@ func (b *browser) list(ctx context.Context, path string) (zvm.Listing, error) {
 
 // listFolder lists one folder, or the top of a session for the empty path. A row of another folder is not an item of this
 // one: it is left out, and the listing is not complete then. One path in two different rows is an error.
-func (s *Session) listFolder(ctx context.Context, session zvm.SessionID, path string) (zvm.Listing, error) {
-	listing, err := s.zvm.BrowseFLR(ctx, session, path)
+func (m mounted) listFolder(ctx context.Context, path string) (zvm.Listing, error) {
+	listing, err := m.at.zvm.BrowseFLR(ctx, m.session, path)
 	if err != nil {
 		if path == "" {
 			return zvm.Listing{}, fmt.Errorf("listing partitions: %w", err)

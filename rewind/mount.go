@@ -18,6 +18,7 @@ import (
 type mounted struct {
 	zvm.FLRTarget
 
+	at      *Session // on the ZVM that it is open at
 	session zvm.SessionID
 	vpgName string
 }
@@ -66,11 +67,13 @@ func (m *mounts) isOurs(id zvm.SessionID) bool {
 }
 
 // withMount mounts the one VM of a checkpoint, calls use, and closes the session whatever happened, on a context of its
-// own. The error of use comes first; a session that could not be closed is a [*LeftOpenError], alone or joined to it.
+// own, all at the ZVM that was chosen for the checkpoint. The error of use comes first; a session that could not be closed is a [*LeftOpenError], alone or joined to it.
 func (s *Session) withMount(
 	ctx context.Context, from covered, use func(context.Context, mounted) error,
 ) (id zvm.SessionID, unmounted bool, err error) {
+	s = from.at
 	m := &mounted{
+		at:        s,
 		FLRTarget: zvm.FLRTarget{VPG: from.VPGID, VM: from.vms[0].ID, Checkpoint: from.CheckpointID},
 		vpgName:   from.VPGName,
 	}

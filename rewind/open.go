@@ -19,7 +19,7 @@ func (s *Session) Stat(ctx context.Context, g *Guard, path string, opts ...Place
 	}
 	var found *ListedItem
 	_, _, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		item, err := s.locate(ctx, m, wanted)
+		item, err := m.locate(ctx, wanted)
 		if err == nil {
 			listed := listedItem(item)
 			found = &listed
@@ -95,7 +95,7 @@ func (s *Session) Open(ctx context.Context, g *Guard, path string, opts ...Place
 func (s *Session) stream(ctx context.Context, f *GuestFile, r *Recovery, from covered, wanted guestPath, to pipeSink) (err error) {
 	whole := false
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		item, err := s.locate(ctx, m, wanted)
+		item, err := m.locate(ctx, wanted)
 		if err != nil {
 			return err
 		}

@@ -29,6 +29,8 @@ type covered struct {
 	TaggedCheckpoint
 
 	vms []VM
+	// at is the session on the ZVM that mounts the checkpoint, nil as long as none was chosen.
+	at *Session
 }
 
 // choose returns the checkpoints of a guard that cover what the options name, local ones first, each with the VMs that
@@ -67,7 +69,7 @@ func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
 			vms = slices.DeleteFunc(vms, func(vm VM) bool { return !p.means(vm) })
 		}
 		if len(vms) > 0 {
-			found = append(found, covered{c, vms})
+			found = append(found, covered{TaggedCheckpoint: c, vms: vms})
 		}
 	}
 	if len(found) == 0 {
@@ -116,10 +118,12 @@ func (s *Session) chooseMount(ctx context.Context, g *Guard, opts []PlaceOption)
 		}
 		return covered{}, notLocal
 	}
-	if _, err = s.readPin(ctx, found[0].TaggedCheckpoint); err == nil {
-		err = s.checkMount(ctx, found[0])
+	from := found[0]
+	from.at = s
+	if _, err = s.readPin(ctx, from.TaggedCheckpoint); err == nil {
+		err = s.checkMount(ctx, from)
 	}
-	return found[0], err
+	return from, err
 }
 
 // chooseStart picks the checkpoint from which VMs are started or cloned, and reads it in its journal: the only one, or the

@@ -209,7 +209,7 @@ func (s *Session) readPinned(ctx context.Context, from covered, changeID string,
 	done := false
 	var err error
 	c.FLRSessionID, c.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		item, err := s.locate(ctx, m, wanted)
+		item, err := m.locate(ctx, wanted)
 		var missing *PathNotFoundError
 		if errors.As(err, &missing) && len(missing.Roots) > 0 {
 			done = true

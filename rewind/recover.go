@@ -91,7 +91,7 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 	}
 	done := false
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		item, err := s.locate(ctx, m, wanted)
+		item, err := m.locate(ctx, wanted)
 		if err != nil {
 			return err
 		}
@@ -129,7 +129,7 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Pla
 	done := false
 	l.FLRSessionID, l.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
 		if len(wanted.parts) > 0 || wanted.drive != "" {
-			item, err := s.locate(ctx, m, wanted)
+			item, err := m.locate(ctx, wanted)
 			if err != nil {
 				return err
 			}
@@ -140,7 +140,7 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Pla
 				return nil
 			}
 		}
-		folder, err := s.listFolder(ctx, m.session, l.GuestPath)
+		folder, err := m.listFolder(ctx, l.GuestPath)
 		for _, i := range folder.Items {
 			l.Items = append(l.Items, listedItem(i))
 		}

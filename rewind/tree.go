@@ -72,7 +72,7 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 	}
 	found := false
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		top, err := s.locate(ctx, m, wanted)
+		top, err := m.locate(ctx, wanted)
 		if err != nil {
 			return err
 		}
@@ -115,7 +115,7 @@ func (t *treeWork) skip(guestPath, reason string) {
 
 // fill writes a folder's files, then its folders.
 func (t *treeWork) fill(ctx context.Context, b branch) error {
-	listing, err := t.s.listFolder(ctx, t.m.session, b.from)
+	listing, err := t.m.listFolder(ctx, b.from)
 	if reason, refused := refusal(err); refused {
 		t.skip(b.from, reason)
 		return nil

@@ -106,7 +106,7 @@ func (t *treeWork) spoolZip(ctx context.Context, spool *os.File, batch []zvm.Ite
 		paths[i] = f.Path
 		size += int64(len(f.Path))*2 + 1024 // the headers of an entry
 	}
-	data, err := t.s.zvm.DownloadFLR(ctx, t.m.session, paths...)
+	data, err := t.m.at.zvm.DownloadFLR(ctx, t.m.session, paths...)
 	if err != nil {
 		return nil, err
 	}
