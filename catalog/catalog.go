@@ -147,7 +147,9 @@ func build(layers [][]*listed, aliases, machines map[string]string) *Catalog {
 	all := slices.Concat(layers...)
 	for _, e := range all {
 		for _, key := range e.keys {
-			c.index[key] = e
+			if e.outranks(c.index[key]) {
+				c.index[key] = e
+			}
 		}
 		for _, server := range e.servers {
 			c.servers[server] = true
@@ -175,10 +177,16 @@ func (c *Catalog) indexAliases() {
 		}
 	}
 	for key, e := range added {
-		if c.index[key] == nil {
+		if described := c.index[key]; described == nil || !described.outranks(e) {
 			c.index[key] = e
 		}
 	}
+}
+
+// outranks reports whether the entry replaces one that was described before, or nil for none. A void one does not stand
+// in front of one that says mutating.
+func (e *listed) outranks(other *listed) bool {
+	return e.Void == "" || other == nil || other.Class != Mutating
 }
 
 func (c *Catalog) indexToolNames() {

@@ -35,7 +35,7 @@ func checkEntries(entries []*listed, place func(i int) string, report func(i int
 }
 
 func (e *Entry) check() error {
-	problems := []error{e.checkNames(), e.checkClass(), e.checkArguments()}
+	problems := []error{e.checkNames(), e.checkClass(), e.checkArguments(), e.checkRuling()}
 	for i := range e.When {
 		problems = append(problems, e.When[i].check())
 	}

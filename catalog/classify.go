@@ -101,6 +101,9 @@ func (e *Entry) byNameAlone() Verdict {
 
 // classify takes the strictest class of the conditions that hold.
 func (e *Entry) classify(args map[string]any) (Class, string) {
+	if e.Void != "" {
+		return Unknown, e.Void
+	}
 	class, reason := Unknown, ""
 	for i := range e.When {
 		c := &e.When[i]

@@ -166,6 +166,11 @@ type Entry struct {
 
 	Note   string `json:"note,omitempty"`
 	Source string `json:"source,omitempty"` // repository@revision that was read
+
+	Ruling *Ruling `json:"ruling,omitempty"` // who gave the class; nil for built-in data and entries written by hand
+	// Void says why an entry whose ruling no longer counts is Unknown. No file has it: see [Catalog.AsOf] and
+	// [Catalog.WithFingerprints].
+	Void string `json:"void,omitempty"`
 }
 
 // CommandLine returns the one command line that the call's arguments hold. It is false when there is none, when there
@@ -201,5 +206,13 @@ func (e *Entry) clone() *Entry {
 	c.Container = slices.Clone(e.Container)
 	c.Indirect = slices.Clone(e.Indirect)
 	c.Command = slices.Clone(e.Command)
+	if e.Ruling != nil {
+		ruling := *e.Ruling
+		if f := ruling.Fingerprint; f != nil {
+			v := *f
+			ruling.Fingerprint = &v
+		}
+		c.Ruling = &ruling
+	}
 	return &c
 }

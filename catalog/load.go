@@ -18,16 +18,28 @@ import (
 //	    "tools": [{"names": ["start_vm", "stop_vm"], "class": "mutating", "target": ["vmid"], "container": ["node"]}]
 //	  }],
 //	  "aliases": {"my-pve": "ProxmoxMCP-Plus"},
-//	  "serverDefaults": {"my-ssh": "web01"}
+//	  "serverDefaults": {"my-ssh": "web01"},
+//	  "policy": {"onMutating": "guard", "maxAge": "30m", "localVM": "build01"},
+//	  "vmAliases": {"web": "web01"}
 //	}
 //
 // A group of tools of the agent host itself has "builtIn": true in place of "server". The other keys of a tool are the
 // JSON names of [Entry]. Keys "aliases" and "serverDefaults" at the top are a user's own server keys, as in
-// [Catalog.WithAlias] and [Catalog.WithServerDefault]; an alias is checked when the file is merged with others.
+// [Catalog.WithAlias] and [Catalog.WithServerDefault]; an alias is checked when the file is merged with others. Keys
+// "policy" and "vmAliases" are what [LoadDocument] returns beside the catalogue.
 //
 // Nothing is accepted in silence: an unknown key, a key given twice or again in another case, a name that a host would
 // refuse, a tool described twice, a second document. The error joins a [*LoadError] for each, at most twenty.
 func Load(data []byte) (*Catalog, error) {
+	d, err := LoadDocument(data)
+	if err != nil {
+		return nil, err
+	}
+	return d.Catalog, nil
+}
+
+// LoadDocument reads a catalogue file as [Load] does, and returns all that it says.
+func LoadDocument(data []byte) (*Document, error) {
 	var l loader
 	if root, ok := l.parse(data); ok {
 		l.root(root)
@@ -39,11 +51,13 @@ func Load(data []byte) (*Catalog, error) {
 	if len(l.problems) > 0 {
 		return nil, errors.Join(l.problems...)
 	}
-	return build([][]*listed{l.entries}, l.aliases, l.machines), nil
+	l.doc.Catalog = build([][]*listed{l.entries}, l.aliases, l.machines)
+	return &l.doc, nil
 }
 
 type loader struct {
 	document
+	doc      Document
 	entries  []*listed
 	places   []int // of the names of entries
 	aliases  map[string]string
@@ -64,6 +78,8 @@ func (l *loader) root(root node) {
 		"servers":        func(n node) { l.each(n, l.server) },
 		"aliases":        func(n node) { l.aliases = l.serverKeys(n, checkAlias) },
 		"serverDefaults": func(n node) { l.machines = l.serverKeys(n, checkServerDefault) },
+		"policy":         l.policy,
+		"vmAliases":      l.vmAliases,
 	})
 	if version == "" && root.kind == '{' {
 		l.fail(root.at, `"version": 1 is missing`)
@@ -101,6 +117,7 @@ func (l *loader) tool(n node, e Entry) {
 		"indirect": l.texts(&e.Indirect), "command": l.texts(&e.Command),
 		"serverDefault": l.flag(&e.ServerDefault),
 		"note":          l.text(&e.Note),
+		"ruling":        func(n node) { e.Ruling = l.ruling(n) },
 	})
 	if !classGiven {
 		l.fail(n.at, `"class" is missing`)
@@ -124,6 +141,25 @@ func (l *loader) condition(n node) Condition {
 		"is": func(n node) { c.Is = new(bool); l.flag(c.Is)(n) },
 	})
 	return c
+}
+
+func (l *loader) ruling(n node) *Ruling {
+	var r Ruling
+	l.object(n, fields{
+		"by": l.text(&r.By), "at": l.text(&r.At), "until": l.text(&r.Until), "basis": l.word(&r.Basis),
+		"fingerprint": func(n node) {
+			var f Fingerprint
+			l.object(n, fields{
+				"name": l.text(&f.Name), "description": l.text(&f.Description), "inputSchema": l.text(&f.InputSchema),
+				"outputSchema": l.text(&f.OutputSchema), "annotations": l.text(&f.Annotations),
+			})
+			if err := f.check(); err != nil && n.kind == '{' {
+				l.fail(n.at, "%v", err)
+			}
+			r.Fingerprint = &f
+		},
+	})
+	return &r
 }
 
 func (l *loader) object(n node, known fields) {
