@@ -95,7 +95,17 @@ func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 
 func start(t *testing.T, opts ...zvmtest.Option) *zvmtest.Server {
 	t.Helper()
-	return zvmtest.Start(t, append(profile(t), opts...)...)
+	return zvmtest.Start(t, append(append(profile(t), withinReach(t)), opts...)...)
+}
+
+// withinReach holds a ZVM to the checked-in table of what may be asked of it: anything else fails the test.
+func withinReach(t *testing.T) zvmtest.Option {
+	t.Helper()
+	table, err := os.ReadFile(filepath.FromSlash("../zvm/testdata/reach.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zvmtest.WithReach(strings.Split(strings.TrimSpace(string(table)), "\n")...)
 }
 
 func connect(t *testing.T, sim *zvmtest.Server, opts ...rewind.Option) (*zvm.Client, *rewind.Session) {

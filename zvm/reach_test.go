@@ -3,6 +3,7 @@ package zvm_test
 import (
 	"context"
 	"net/http"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,31 +17,16 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
-// reach is everything a client can ask of a ZVM. It is short on purpose: live failover, move, commit, rollback, VM
-// restore, and the editing and deleting of VPGs are not in it.
-var reach = []string{
-	"DELETE /v1/flrs/{id}",
-	"GET /v1/downloads/{link}",
-	"GET /v1/flrs",
-	"GET /v1/flrs/{id}",
-	"GET /v1/localsite",
-	"GET /v1/serverDateTime/serverDateTimeUtc",
-	"GET /v1/tasks",
-	"GET /v1/tasks/{id}",
-	"GET /v1/vms",
-	"GET /v1/vms/{id}/pointsInTime",
-	"GET /v1/vpgs",
-	"GET /v1/vpgs/{id}",
-	"GET /v1/vpgs/{id}/checkpoints",
-	"POST /auth/realms/zerto/protocol/openid-connect/token",
-	"POST /v1/flrs",
-	"POST /v1/flrs/{id}/browse",
-	"POST /v1/flrs/{id}/download",
-	"POST /v1/vpgs/{id}/CloneAbort",
-	"POST /v1/vpgs/{id}/CloneStart",
-	"POST /v1/vpgs/{id}/FailoverTest",
-	"POST /v1/vpgs/{id}/FailoverTestStop",
-	"POST /v1/vpgs/{id}/checkpoints",
+// reach is the checked-in table of everything that this module can ask of a ZVM. It is short on purpose: live failover,
+// move, commit, rollback, VM restore, and the editing and deleting of VPGs are not in it. The suites of the loop and of
+// the adapters hold every simulated ZVM to the same table.
+func reach(t *testing.T) []string {
+	t.Helper()
+	table, err := os.ReadFile("testdata/reach.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(table)), "\n")
 }
 
 // TestLaw4_TheClientCanSendNothingElse calls every method that a client has, found by reflection, so that a new one
@@ -63,7 +49,7 @@ func TestLaw4_TheClientCanSendNothingElse(t *testing.T) {
 		}
 		call(t, v.Method(i))
 	}
-	if diff := cmp.Diff(reach, sent.pairs()); diff != "" {
+	if diff := cmp.Diff(reach(t), sent.pairs()); diff != "" {
 		t.Errorf("what the client sends (-listed +sent):\n%s", diff)
 	}
 }
@@ -120,6 +106,7 @@ type recorder struct {
 
 func (r *recorder) answer(req *http.Request) (*http.Response, error) {
 	path := strings.ReplaceAll(strings.ReplaceAll(req.URL.Path, "/id/", "/{id}/"), "/downloads/link", "/downloads/{link}")
+	path = strings.Replace(path, "/realms/zerto/", "/realms/{realm}/", 1)
 	if rest, ended := strings.CutSuffix(path, "/id"); ended {
 		path = rest + "/{id}"
 	}

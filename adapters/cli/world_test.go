@@ -46,7 +46,7 @@ func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 func emptyWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	t.Helper()
 	sim := zvmtest.Start(t, append([]zvmtest.Option{
-		zvmtest.WithManualClock(moment),
+		zvmtest.WithManualClock(moment), withinReach(t),
 		zvmtest.WithInsertTime(0), zvmtest.WithMountTime(0), zvmtest.WithUnmountTime(0),
 	}, opts...)...)
 	return &world{t: t, sim: sim, env: map[string]string{
@@ -161,4 +161,14 @@ func golden(t *testing.T, name, got string) {
 	if diff := cmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s mismatch (-want +got):\n%s", name, diff)
 	}
+}
+
+// withinReach holds a ZVM to the checked-in table of what may be asked of it: anything else fails the test.
+func withinReach(t *testing.T) zvmtest.Option {
+	t.Helper()
+	table, err := os.ReadFile(filepath.FromSlash("../../zvm/testdata/reach.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zvmtest.WithReach(strings.Split(strings.TrimSpace(string(table)), "\n")...)
 }

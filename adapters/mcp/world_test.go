@@ -2,6 +2,8 @@ package mcpadapter_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -42,7 +44,7 @@ type world struct {
 
 func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	t.Helper()
-	s := zvmtest.Start(t, append([]zvmtest.Option{zvmtest.WithProfile(zvmtest.Quick)}, opts...)...)
+	s := zvmtest.Start(t, append([]zvmtest.Option{zvmtest.WithProfile(zvmtest.Quick), withinReach(t)}, opts...)...)
 	vpg := s.AddVPG("web", zvmtest.VPGConfig{})
 	w := &world{zvm: s, vpg: vpg, vm: s.AddVM("web01", vpg)}
 	client, err := zvm.New(s.URL(), zvm.Password(s.Username(), s.Password()), zvm.WithRootCAs(s.CertPool()))
@@ -186,4 +188,14 @@ func text(result *mcp.CallToolResult) string {
 		}
 	}
 	return b.String()
+}
+
+// withinReach holds a ZVM to the checked-in table of what may be asked of it: anything else fails the test.
+func withinReach(t *testing.T) zvmtest.Option {
+	t.Helper()
+	table, err := os.ReadFile(filepath.FromSlash("../../zvm/testdata/reach.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zvmtest.WithReach(strings.Split(strings.TrimSpace(string(table)), "\n")...)
 }

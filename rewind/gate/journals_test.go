@@ -2,6 +2,8 @@ package gate_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -23,7 +25,7 @@ type site struct {
 
 func newSite(t *testing.T, opts ...zvmtest.Option) *site {
 	t.Helper()
-	sim := zvmtest.Start(t, append([]zvmtest.Option{zvmtest.WithProfile(zvmtest.Quick)}, opts...)...)
+	sim := zvmtest.Start(t, append([]zvmtest.Option{zvmtest.WithProfile(zvmtest.Quick), withinReach(t)}, opts...)...)
 	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()))
 	if err != nil {
 		t.Fatal(err)
@@ -159,4 +161,14 @@ func TestCheckpointFromTheFutureIsNoGuard(t *testing.T) {
 		`[{"CheckpointIdentifier":"786","TimeStamp":%q,"Tag":%q,"Vss":false}]`,
 		s.Now().Add(2*time.Minute).Format(time.RFC3339), pin.Tag), "application/json")
 	s.expect(t, "one checkpoint of a time to come", gate.Deny, "from the future", "web01")
+}
+
+// withinReach holds a ZVM to the checked-in table of what may be asked of it: anything else fails the test.
+func withinReach(t *testing.T) zvmtest.Option {
+	t.Helper()
+	table, err := os.ReadFile(filepath.FromSlash("../../zvm/testdata/reach.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zvmtest.WithReach(strings.Split(strings.TrimSpace(string(table)), "\n")...)
 }

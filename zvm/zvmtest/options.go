@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -46,6 +47,7 @@ type config struct {
 	mountTTL           time.Duration
 	requestLog         int // negative: unlimited
 	onRequest          func(Request)
+	reach              []string // nil: any call
 }
 
 const (
@@ -312,6 +314,25 @@ func WithRequestLog(n int) Option {
 		return nil
 	}
 }
+
+// WithReach makes every call a problem that none of the given ones is: each a
+// method and a pattern, "GET /v1/flrs/{id}", in which a segment in braces, or
+// "*", stands for any. It is how a test holds what its subject may send.
+func WithReach(calls ...string) Option {
+	return func(c *config) error {
+		c.reach = []string{}
+		for _, call := range calls {
+			method, pattern, ok := strings.Cut(call, " ")
+			if !ok || !strings.HasPrefix(pattern, "/") {
+				return fmt.Errorf("WithReach: %q is not a method and a path", call)
+			}
+			c.reach = append(c.reach, method+" "+variable.ReplaceAllString(pattern, "*"))
+		}
+		return nil
+	}
+}
+
+var variable = regexp.MustCompile(`\{[^/]*\}`)
 
 // WithUser adds a user, or replaces one. The server has one Admin from the
 // start: see Username and Password.

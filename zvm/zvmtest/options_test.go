@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
@@ -110,5 +112,31 @@ func TestUnknownCheckpointCannotBeLost(t *testing.T) {
 	s.AddVPG("web", quiet()).LoseCheckpoint("123")
 	if got := r.finish(); !strings.Contains(got, "VPG web has no checkpoint 123 to lose") {
 		t.Errorf("the test failed with %q", got)
+	}
+}
+
+func TestCallsBeyondTheReachAreProblems(t *testing.T) {
+	t.Parallel()
+	s, err := zvmtest.New(zvmtest.WithReach("GET /v1/flrs/{id}", "POST /auth/realms/{realm}/protocol/openid-connect/token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for _, path := range []string{"/v1/flrs/abc", "/v1/vms"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL()+path, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp, err := s.Client().Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+	}
+	if diff := cmp.Diff([]string{"call beyond the reach: GET /v1/vms"}, s.Problems()); diff != "" {
+		t.Errorf("problems (-want +got):\n%s", diff)
+	}
+	if _, err := zvmtest.New(zvmtest.WithReach("/v1/vms")); err == nil {
+		t.Error("a call without a method was taken")
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 )
@@ -156,6 +157,9 @@ func (s *Server) decide(rt *route, c *call) reply {
 		c.entry.forbidden = true
 		s.problem("forbidden call: " + c.request.Method + " " + c.entry.Path)
 	}
+	if !s.cfg.reaches(c) {
+		s.problem("call beyond the reach: " + c.request.Method + " " + c.entry.Path)
+	}
 	if refusal, refused := s.authorize(rt, c); refused {
 		return refusal
 	}
@@ -166,6 +170,14 @@ func (s *Server) decide(rt *route, c *call) reply {
 		return fail(http.StatusUnsupportedMediaType, "the Content-Type of a body is application/json")
 	}
 	return rt.handle(s, c)
+}
+
+// reaches reports whether a call is one that WithReach allows.
+func (c *config) reaches(asked *call) bool {
+	return c.reach == nil || slices.ContainsFunc(c.reach, func(allowed string) bool {
+		method, pattern, _ := strings.Cut(allowed, " ")
+		return method == asked.request.Method && matchPattern(pattern, asked.path)
+	})
 }
 
 func isJSON(r *http.Request) bool {
