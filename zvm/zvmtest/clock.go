@@ -21,6 +21,7 @@ func (s *Server) Advance(d time.Duration) {
 func (s *Server) lock() time.Time {
 	s.mu.Lock()
 	now := s.Now()
+	s.takeOver()
 	s.settle(now)
 	s.endMounts(now)
 	return now

@@ -25,6 +25,9 @@
 // document instead, and VMs and VPGs give the handles. WithUser and
 // WithServiceClient add accounts with the roles that there are.
 //
+// StartPeer starts the ZVM of a peer beside it, which lists the VPGs that
+// recover there and serves file-level recovery for them.
+//
 // # Time
 //
 // Tasks are state and a due time. Nothing sleeps: what is due by the server's

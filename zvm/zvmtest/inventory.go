@@ -101,14 +101,14 @@ func (s *Server) AddVM(name string, vpgs ...*VPG) *VM {
 
 // VMs lists the VMs in the order in which they were added.
 func (s *Server) VMs() []*VM {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.vms)
 }
 
 // VPGs lists the VPGs in the order in which they were added.
 func (s *Server) VPGs() []*VPG {
-	s.mu.Lock()
+	s.lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.vpgs)
 }

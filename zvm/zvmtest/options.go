@@ -40,10 +40,11 @@ type config struct {
 	switches           map[Switch]bool
 	hostile            bool
 	inventories        []*inventory
-	sessionLimit       int // 0: none
-	lockout            int // 0: never
-	listLimit          int // 0: none
-	mountLimit         int // 0: none
+	mirror             *mirror // nil unless this is another server's peer
+	sessionLimit       int     // 0: none
+	lockout            int     // 0: never
+	listLimit          int     // 0: none
+	mountLimit         int     // 0: none
 	mountTTL           time.Duration
 	requestLog         int // negative: unlimited
 	onRequest          func(Request)

@@ -169,6 +169,9 @@ func (s *Server) decide(rt *route, c *call) reply {
 	if rt.access != public && len(c.body) > 0 && !isJSON(c.request) {
 		return fail(http.StatusUnsupportedMediaType, "the Content-Type of a body is application/json")
 	}
+	if refusal, refused := s.refuseMirrored(rt, c); refused {
+		return refusal
+	}
 	return rt.handle(s, c)
 }
 

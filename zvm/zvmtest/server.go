@@ -118,6 +118,9 @@ func New(opts ...Option) (*Server, error) {
 	}}
 	s.idle.L = &s.mu
 	s.local = s.newSite(cfg.siteName)
+	if cfg.mirror != nil {
+		s.local = cfg.mirror.at
+	}
 	if err := s.stock(); err != nil {
 		if owned {
 			err = errors.Join(err, s.listener.Close())
@@ -137,6 +140,11 @@ func New(opts ...Option) (*Server, error) {
 func Start(tb TB, opts ...Option) *Server {
 	tb.Helper()
 	s, err := New(opts...)
+	return started(tb, s, err)
+}
+
+func started(tb TB, s *Server, err error) *Server {
+	tb.Helper()
 	if err != nil {
 		tb.Fatalf("zvmtest: %v", err)
 		return nil

@@ -79,6 +79,7 @@ package zvmtest
 //	CloneAbortFails             the clone's task is Stopped      q36
 //	ProblemDetails              a 400 has a Message              9 [I], q38
 //	BusinessErrorsAs400         business errors are a 500        9 [O], q39
+//	PeerIDsDiffer               a pair of ZVMs shares ids        8 [I], q24
 //
 // Questions whose answer is a time or a number are options: WithTokenTTL (q1),
 // WithSessionLimit and WithLockout (q4), WithListLimit (q13), WithListLag
@@ -297,4 +298,6 @@ const (
 	ProblemDetails
 	// BusinessErrorsAs400 answers 400 to what is otherwise a business error of 500.
 	BusinessErrorsAs400
+	// PeerIDsDiffer has a peer show VPGs, VMs and checkpoints under ids of its own. See [Server.NewPeer].
+	PeerIDsDiffer
 )

@@ -99,6 +99,7 @@ var switchTable = [...]switchInfo{
 	CloneAbortFails:                {name: "CloneAbortFails"},
 	ProblemDetails:                 {name: "ProblemDetails"},
 	BusinessErrorsAs400:            {name: "BusinessErrorsAs400"},
+	PeerIDsDiffer:                  {name: "PeerIDsDiffer"},
 }
 
 func (sw Switch) info() (switchInfo, bool) {

@@ -45,6 +45,7 @@ type VPG struct {
 	name      string
 	protected *site
 	recovery  *site
+	mirrored  bool // shown here, and protected at the server that this one is a peer of
 
 	// Guarded by the server's mutex.
 	vms               []*VM
