@@ -2,18 +2,17 @@ package rewind
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
 // download streams one file into the sink and lets it appear only if it is whole.
 func (s *Session) download(ctx context.Context, m mounted, item zvm.Item, sink Sink) (n int64, sum string, err error) {
-	data, err := m.at.zvm.DownloadFLR(ctx, m.session, item.Path)
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	data, err := m.at.zvm.DownloadFLR(reading, m.session, item.Path)
 	if err != nil {
 		return 0, "", fmt.Errorf("downloading %s: %w", item.Path, err)
 	}
@@ -28,13 +27,13 @@ func (s *Session) download(ctx context.Context, m mounted, item zvm.Item, sink S
 			file.discard()
 		}
 	}()
-	hash := sha256.New()
-	n, err = copyFile(io.MultiWriter(file, hash), data, item)
+	out := newRelay(file, stop)
+	n, err = copyFile(out, data, item)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {
 			err = fmt.Errorf("%w (%w)", cause, err) // the connection was closed because the caller left
 		}
 		return 0, "", fmt.Errorf("downloading %s, after %d bytes: %w", item.Path, n, err)
 	}
-	return n, hex.EncodeToString(hash.Sum(nil)), file.commit()
+	return n, out.sha256(), file.commit()
 }

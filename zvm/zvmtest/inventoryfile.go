@@ -26,7 +26,8 @@ import (
 //	  ],
 //	  "vms": [
 //	    {"name": "web01", "vpgs": ["web-local", "web-remote"], "ips": ["192.0.2.7"],
-//	     "files": {"/etc/motd": "hello\n"}, "dirs": {"/srv": "./srv"}}
+//	     "files": {"/etc/motd": "hello\n"}, "dirs": {"/srv": "./srv"},
+//	     "noise": {"/var/db.bin": 4294967296}, "many": {"/var/spool": 200000}}
 //	  ]
 //	}
 //
@@ -45,6 +46,9 @@ import (
 //     "ext3", "xfs" or "ntfs"; LinuxLayout without both.
 //   - files are texts by guest path; dirs are directories of this host by
 //     guest path, read relative to dir and shown live as Guest.MountDir does.
+//   - noise are sizes in bytes by guest path, of files whose bytes are made as
+//     they are read (Guest.WriteSparse); many are numbers of small files by
+//     the guest path of their folder (Guest.WriteManyFiles).
 //
 // The document is read to its end when the option is applied. VMs and VPGs
 // give the handles to what it made.
@@ -97,11 +101,16 @@ type inventoryVM struct {
 	Partitions []inventoryPartition
 	Files      map[string]string
 	Dirs       map[string]string
+	Noise      map[string]int64
+	Many       map[string]int
 }
 
 type inventoryPartition struct {
 	Root, MountPoint, FS string
 }
+
+// mostMany bounds the memory of a folder that a document asks for.
+const mostMany = 1_000_000
 
 // inventoryDuration is a duration as time.ParseDuration reads it.
 type inventoryDuration time.Duration
@@ -282,6 +291,19 @@ func (s *Server) addInventoryVM(entry inventoryVM, known map[string]*VPG, dir st
 func (entry inventoryVM) fill(g *Guest, dir string) error {
 	for _, path := range slices.Sorted(maps.Keys(entry.Files)) {
 		if err := g.WriteFile(path, []byte(entry.Files[path])); err != nil {
+			return err
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(entry.Noise)) {
+		if err := g.WriteSparse(path, entry.Noise[path], 1); err != nil {
+			return err
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(entry.Many)) {
+		if entry.Many[path] > mostMany {
+			return fmt.Errorf("many %s: more than %d files", path, mostMany)
+		}
+		if err := g.WriteManyFiles(path, entry.Many[path]); err != nil {
 			return err
 		}
 	}

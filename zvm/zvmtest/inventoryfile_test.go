@@ -23,7 +23,7 @@ const wholeInventory = `{
   ],
   "vms": [
     {"name": "web01", "vpgs": ["local", "remote"], "ips": ["192.0.2.7"], "flr": false,
-     "files": {"/etc/motd": "hello\n"}, "dirs": {"/srv": "data"}},
+     "files": {"/etc/motd": "hello\n"}, "dirs": {"/srv": "data"}, "noise": {"/var/noise": 9}, "many": {"/var/many": 3}},
     {"name": "win01", "layout": "windows", "files": {"C:\\x.txt": "x"}},
     {"name": "db01", "partitions": [{"root": "Vol", "mountPoint": "/", "fs": "xfs"}], "files": {"/a": "b"}}
   ]
@@ -72,6 +72,11 @@ func TestInventoryIsAsTheDocumentSays(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v, files (-want +got):\n%s", err, diff)
 	}
+	noise, err := s.VMs()[0].Guest().ReadFile("/var/noise")
+	last, many := s.VMs()[0].Guest().ReadFile("/var/many/file-000002.txt")
+	if err != nil || len(noise) != 9 || many != nil || string(last) != "file-000002.txt\n" {
+		t.Errorf("generated files hold %q, %v, and %q, %v", noise, err, last, many)
+	}
 	c := loginAs(t, s, "ann", "MARKER-ann")
 	if a := c.post("/v1/vpgs/"+local.ID()+"/checkpoints", `{"checkpointName":"x"}`); a.status != http.StatusForbidden {
 		t.Errorf("a viewer's insert = %d", a.status)
@@ -100,6 +105,8 @@ func TestInventoryIsReadStrictly(t *testing.T) {
 		`{"vms":[{"name":"a","partitions":[{"root":"","mountPoint":"x","fs":"ext4"}]}]}`:                   `VM "a": add partition`,
 		`{"vms":[{"name":"a","files":{"x":""}}]}`:                                                          `VM "a": write x`,
 		`{"vms":[{"name":"a","dirs":{"/x":"nowhere-at-all"}}]}`:                                            `VM "a": stat `,
+		`{"vms":[{"name":"a","noise":{"/x":-1}}]}`:                                                         `VM "a": write /x`,
+		`{"vms":[{"name":"a","many":{"/x":1000001}}]}`:                                                     `VM "a": many /x`,
 		`{"vpgs":[{"name":"a"},{"name":"b"}],"vms":[{"name":"v","vpgs":["a","b"]}]}`:                       `VM "v" cannot be in VPG "b"`,
 		`{"users":[{"name":"a","password":"b","role":"king"}]}`:                                            `user "a" needs`,
 		`{"clients":[{"id":"a","secret":"b"}]}`:                                                            `client "a" needs`,
