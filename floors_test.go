@@ -63,11 +63,13 @@ var house = map[string]room{
 	"rewind":      {floor: 4, uses: []string{"task", "zvm", "catalog"}, modules: core},
 	"rewind/gate": {floor: 4, uses: []string{"task", "zvm", "catalog", "rewind"}, modules: core},
 
-	"adapters/ledger":           {floor: 5, uses: []string{"task", "zvm", "catalog", "rewind", "rewind/gate"}},
-	"adapters/hook":             {floor: 5, uses: adapterUses},
+	"adapters/ledger": {floor: 5, uses: []string{"task", "zvm", "catalog", "rewind", "rewind/gate"}},
+	"adapters/hook":   {floor: 5, uses: adapterUses},
+	// What a host's settings hold is no business of the verdict.
+	"adapters/hook/install":     {floor: 5, modules: []string{"github.com/tailscale/hujson", "github.com/pelletier/go-toml"}, never: []string{"net"}},
 	"adapters/mcp":              {floor: 5, uses: adapterUses},
 	"adapters/proxy":            {floor: 5, uses: adapterUses},
-	"adapters/cli":              {floor: 5, uses: append([]string{"zvm/zvmtest", "adapters/hook", "adapters/mcp", "adapters/proxy"}, adapterUses...)},
+	"adapters/cli":              {floor: 5, uses: append([]string{"zvm/zvmtest", "adapters/hook", "adapters/hook/install", "adapters/mcp", "adapters/proxy"}, adapterUses...)},
 	"adapters/cmd/zerto-rewind": {floor: 5, uses: []string{"adapters/cli"}},
 
 	// Outside the house: whoever reads an example imports what it shows.
