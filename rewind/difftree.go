@@ -39,12 +39,10 @@ func (s *Session) readTree(
 		},
 		items: map[string]treeItem{}, listed: map[string]bool{}, whole: true,
 	}
-	quiet := *s
-	quiet.progress = func(Event) {} // one event for each of thousands of small files tells nobody anything
 	done := false
 	var err error
 	t.side.FLRSessionID, t.side.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		r := &treeReader{tree: t, s: &quiet, m: m, o: o, earlier: earlier}
+		r := &treeReader{tree: t, s: s, m: m, o: o, earlier: earlier}
 		err := r.readAll(ctx, wanted)
 		done = err == nil
 		return err

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -17,7 +18,6 @@ func (s *Session) download(ctx context.Context, m mounted, item zvm.Item, sink S
 		return 0, "", fmt.Errorf("downloading %s: %w", item.Path, err)
 	}
 	defer data.Body.Close() //nolint:errcheck // the body has been read to its end, or its error returned
-	s.progress(Event{Stage: StageDownloading, VPGName: m.vpgName, Session: m.session, Bytes: item.Size})
 	file, err := sink.open()
 	if err != nil {
 		return 0, "", err
@@ -27,7 +27,7 @@ func (s *Session) download(ctx context.Context, m mounted, item zvm.Item, sink S
 			file.discard()
 		}
 	}()
-	out := newRelay(file, stop)
+	out := newRelay(io.MultiWriter(file, m.meter), stop)
 	n, err = copyFile(out, data, item)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil && !errors.Is(err, cause) {

@@ -21,6 +21,7 @@ type mounted struct {
 	at      *Session // on the ZVM that it is open at
 	session zvm.SessionID
 	vpgName string
+	meter   *meter // nil unless somebody is told of bytes
 }
 
 // mounts are the FLR sessions that this Session has open. Mounting one target is asked for one at a time, so that two

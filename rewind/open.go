@@ -45,6 +45,7 @@ func (s *Session) chooseItem(ctx context.Context, g *Guard, path string, opts []
 // GuestFile is a file of a mounted checkpoint that is being read. It holds an FLR session open until it is closed, until
 // all of it was read, or until the context it was opened with ends.
 type GuestFile struct {
+	times  *laps
 	item   ListedItem
 	data   *io.PipeReader
 	cancel context.CancelFunc
@@ -62,13 +63,15 @@ type GuestFile struct {
 // was read before another error is not one. One goroutine downloads, and ends with the session. It is closed as soon as ctx
 // ends, so that a file that nobody closes does not stay mounted longer than that.
 func (s *Session) Open(ctx context.Context, g *Guard, path string, opts ...PlaceOption) (*GuestFile, error) {
+	times := startLaps()
 	wanted, from, err := s.chooseItem(ctx, g, path, opts)
 	if err != nil {
 		return nil, err
 	}
+	times.end("check")
 	ctx, cancel := context.WithCancel(ctx)
 	data, to := io.Pipe()
-	f := &GuestFile{data: data, cancel: cancel, ended: make(chan struct{})}
+	f := &GuestFile{times: times, data: data, cancel: cancel, ended: make(chan struct{})}
 	flowing := make(chan struct{})
 	var failed error
 	go func() {
@@ -94,7 +97,9 @@ func (s *Session) Open(ctx context.Context, g *Guard, path string, opts ...Place
 // stream downloads into a pipe, and says in f what it found.
 func (s *Session) stream(ctx context.Context, f *GuestFile, r *Recovery, from covered, wanted guestPath, to pipeSink) (err error) {
 	whole := false
+	times := f.times
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
+		times.end("mount")
 		item, err := m.locate(ctx, wanted)
 		if err != nil {
 			return err
@@ -103,11 +108,14 @@ func (s *Session) stream(ctx context.Context, f *GuestFile, r *Recovery, from co
 			return err
 		}
 		f.item = listedItem(item)
-		r.GuestPath, r.Written = item.Path, f.item.Written
-		r.Bytes, r.SHA256, err = s.download(ctx, m, item, to)
+		times.end("browse")
+		err = s.bring(ctx, m, r, item, to)
+		times.end("download")
 		whole = err == nil
 		return err
 	})
+	times.end("unmount")
+	r.Stages = times.times
 	if whole {
 		f.recovery = r
 	}
@@ -119,6 +127,16 @@ func recoveryOf(g *Guard, from covered) *Recovery {
 		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
 		Tag: from.Tag, CheckpointTime: from.Timestamp,
 	}
+}
+
+// bring downloads one file, tells of it, and notes in r what it is.
+func (s *Session) bring(ctx context.Context, m mounted, r *Recovery, item zvm.Item, to Sink) error {
+	r.GuestPath = item.Path
+	r.Created, r.Accessed, r.Written = known(item.Created), known(item.Accessed), known(item.Written)
+	return s.metered(m, item.Size, func(m mounted) (err error) {
+		r.Bytes, r.SHA256, err = s.download(ctx, m, item, to)
+		return err
+	})
 }
 
 // refuseFile says why an item cannot be downloaded as a file.

@@ -6,16 +6,16 @@ import (
 	"fmt"
 )
 
-// PinFirst has [Session.Recover] guard the VM as it is now before it brings anything back, so that putting the file back
-// can be taken back too: the new guard stands in [Recovery.Pinned]. Every VPG that protects the VM is tagged, as
+// PinFirst has [Session.Recover] and [Session.RecoverTree] guard the VM as it is now before they bring anything back, so that
+// putting it back can be taken back too: the new guard stands in the result, as Pinned. Every VPG that protects the VM is tagged, as
 // [Session.Protect] does, with its errors; nothing is recovered when that fails. When the recovery fails after it, the
 // tags stand all the same, and the error names their change. Nothing else takes this option.
 func PinFirst() PlaceOption { return func(p *place) { p.pinFirst = true } }
 
 // errPinFirst refuses the option where it would be ignored: whoever gives it counts on the guard.
-var errPinFirst = errors.New("rewind: PinFirst is an option of Recover alone")
+var errPinFirst = errors.New("rewind: PinFirst is an option of Recover and RecoverTree alone")
 
-// withoutPinFirst takes [PinFirst] out of options that are for Recover.
+// withoutPinFirst takes [PinFirst] out of options that are for Recover or RecoverTree.
 func withoutPinFirst(opts []PlaceOption) (others []PlaceOption, first bool) {
 	for _, o := range opts {
 		var p place

@@ -224,7 +224,10 @@ func (s *Session) readPinned(ctx context.Context, from covered, changeID string,
 			return &NotDownloadableError{Path: item.Path, Reason: item.Reason}
 		}
 		c.Exists, c.GuestPath, c.Written = true, item.Path, listedItem(item).Written
-		c.Bytes, c.SHA256, err = s.download(ctx, m, item, ToWriter(io.Discard))
+		err = s.metered(m, item.Size, func(m mounted) (err error) {
+			c.Bytes, c.SHA256, err = s.download(ctx, m, item, ToWriter(io.Discard))
+			return err
+		})
 		done = err == nil
 		return err
 	})

@@ -19,7 +19,9 @@ type Recovery struct {
 	CheckpointTime time.Time `json:"checkpointTime"`
 	// GuestPath is the path in the session, which starts with the partition, in the server's own spelling.
 	GuestPath string `json:"guestPath"`
-	// Written is when the guest last wrote the file, nil, and left out of JSON, when the server does not say.
+	// Created, Accessed and Written are the file's times in the guest, nil, and left out of JSON, where the server does not say.
+	Created      *time.Time    `json:"created,omitempty"`
+	Accessed     *time.Time    `json:"accessed,omitempty"`
 	Written      *time.Time    `json:"written,omitempty"`
 	Dest         string        `json:"dest"`
 	Bytes        int64         `json:"bytes"`
@@ -27,8 +29,10 @@ type Recovery struct {
 	FLRSessionID zvm.SessionID `json:"flrSessionId"`
 	// Unmounted is true once the server no longer lists the session.
 	Unmounted bool `json:"unmounted"`
-	// Pinned is the guard that [PinFirst] made, nil without it. It is no part of the JSON form: it is a guard of its own.
-	Pinned *GuardRecord `json:"-"`
+	// Stages are the steps in the order in which they were done, and how long each took.
+	Stages []StageTime `json:"stages"`
+	// Pinned is the guard that [PinFirst] made, nil, and left out of JSON, without it.
+	Pinned *GuardRecord `json:"pinned,omitempty"`
 }
 
 // Listing is what one folder of a guarded VM held at its checkpoint.
@@ -76,36 +80,38 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 		return nil, err
 	}
 	opts, first := withoutPinFirst(opts)
+	times := startLaps()
 	from, err := s.chooseMount(ctx, g, opts)
 	if err != nil {
 		return nil, err
 	}
-	r := &Recovery{
-		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
-		Tag: from.Tag, CheckpointTime: from.Timestamp, Dest: sink.dest(),
-	}
+	times.end("check")
+	r := recoveryOf(g, from)
+	r.Dest = sink.dest()
 	if first {
 		if r.Pinned, err = s.pin(ctx, from.vms[0], r.ChangeID); err != nil {
 			return nil, err
 		}
+		times.end("pin")
 	}
 	done := false
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
+		times.end("mount")
 		item, err := m.locate(ctx, wanted)
 		if err != nil {
 			return err
 		}
-		r.GuestPath, r.Written = item.Path, listedItem(item).Written
-		if !item.Downloadable {
-			return &NotDownloadableError{Path: item.Path, Reason: item.Reason}
+		if err := refuseFile(item); err != nil {
+			return err
 		}
-		if item.Browsable {
-			return &NotDownloadableError{Path: item.Path, Reason: "it is a folder"}
-		}
-		r.Bytes, r.SHA256, err = s.download(ctx, m, item, sink)
+		times.end("browse")
+		err = s.bring(ctx, m, r, item, sink)
+		times.end("download")
 		done = err == nil
 		return err
 	})
+	times.end("unmount")
+	r.Stages = times.times
 	if !done {
 		return nil, pinnedAllTheSame(r.Pinned, err)
 	}
@@ -159,8 +165,14 @@ func listedItem(i zvm.Item) ListedItem {
 	if i.Size >= 0 {
 		l.Bytes = &i.Size
 	}
-	if !i.Written.IsZero() {
-		l.Written = &i.Written.Time
-	}
+	l.Written = known(i.Written)
 	return l
+}
+
+// known is a time that the server tells, nil when it does not.
+func known(t zvm.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t.Time
 }

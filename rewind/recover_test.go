@@ -45,8 +45,8 @@ func TestLaw10_RecoveryBringsBackTheGuardedBytesWithEvidence(t *testing.T) {
 	}
 	want := &rewind.Recovery{
 		ChangeID: g.ChangeID(), VM: "web01", VMID: vmid(w.web), VPGID: local.VPGID, CheckpointID: local.CheckpointID,
-		Tag: local.Tag, CheckpointTime: local.Timestamp, Written: r.Written, GuestPath: "Volume1-Ext4/etc/nginx/nginx.conf", Dest: dest, Bytes: int64(len(got)),
-		SHA256: hex.EncodeToString(sum[:]), FLRSessionID: r.FLRSessionID, Unmounted: true,
+		Tag: local.Tag, CheckpointTime: local.Timestamp, Created: r.Created, Accessed: r.Accessed, Written: r.Written, GuestPath: "Volume1-Ext4/etc/nginx/nginx.conf", Dest: dest, Bytes: int64(len(got)),
+		SHA256: hex.EncodeToString(sum[:]), FLRSessionID: r.FLRSessionID, Unmounted: true, Stages: r.Stages,
 	}
 	if diff := cmp.Diff(want, r); diff != "" {
 		t.Errorf("recovery (-want +got):\n%s", diff)
@@ -67,7 +67,7 @@ func TestRecoveryJSON(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(rewind.Recovery{})
 	must(t, err)
-	want := "bytes changeId checkpointId checkpointTime dest flrSessionId guestPath sha256 tag unmounted vm vmId vpgId"
+	want := "bytes changeId checkpointId checkpointTime dest flrSessionId guestPath sha256 stages tag unmounted vm vmId vpgId"
 	if diff := cmp.Diff(want, strings.Join(keys(t, data), " ")); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

@@ -99,8 +99,9 @@ func WithParallel(vpgs int) Option {
 	}
 }
 
-// WithProgress has f told of every step, beside whoever is told already. It is called from several goroutines at once when a change concerns several
-// VPGs, and a panic in it is swallowed: looking on must not cost a guard, or leave a mount open.
+// WithProgress has f told of every step, beside whoever is told already. It is called from several goroutines, at once when
+// a change concerns several VPGs, and a panic in it is swallowed: looking on must not cost a guard, or leave a mount open.
+// Steps wait until it returns; bytes that are being downloaded do not.
 func WithProgress(f func(Event)) Option {
 	return func(s *Session) error {
 		if f == nil {
@@ -168,15 +169,18 @@ type Stage string
 
 // The stages a session tells of, in the order in which they happen to one VPG.
 const (
-	StageFound       Stage = "found"
-	StageInserting   Stage = "inserting"
-	StageTask        Stage = "task"
-	StageListed      Stage = "listed"
-	StageProven      Stage = "proven"
-	StageMounting    Stage = "mounting"
-	StageMounted     Stage = "mounted"
+	StageFound     Stage = "found"
+	StageInserting Stage = "inserting"
+	StageTask      Stage = "task"
+	StageListed    Stage = "listed"
+	StageProven    Stage = "proven"
+	StageMounting  Stage = "mounting"
+	StageMounted   Stage = "mounted"
+	// StageDownloading is told when a download starts, with no bytes yet, and from time to time with more of them.
 	StageDownloading Stage = "downloading"
-	StageUnmounted   Stage = "unmounted"
+	// StageDownloaded is told once, when every byte has arrived where it was to go.
+	StageDownloaded Stage = "downloaded"
+	StageUnmounted  Stage = "unmounted"
 )
 
 // Event is one step, with the evidence at hand. Fields that do not apply are zero.
@@ -188,5 +192,8 @@ type Event struct {
 	Tag        string
 	Checkpoint zvm.CheckpointID
 	Session    zvm.SessionID
-	Bytes      int64
+	// Bytes have arrived, of Total, which is -1 when it is not known: of a folder, and where the server does not tell. Rate
+	// is in bytes per second, on average since the download started.
+	Bytes, Total int64
+	Rate         float64
 }

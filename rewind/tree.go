@@ -23,6 +23,7 @@ type TreeRecovery struct {
 	CheckpointTime time.Time        `json:"checkpointTime"` // the server's
 	// GuestPath is the folder's path in the session, which starts with the partition.
 	GuestPath string      `json:"guestPath"`
+	Dest      string      `json:"dest"` // the folder that it was written to, as its caller named it
 	Files     []TreeFile  `json:"files"`
 	Folders   int         `json:"folders"` // below the one that was asked for
 	Bytes     int64       `json:"bytes"`   // of all files
@@ -30,6 +31,10 @@ type TreeRecovery struct {
 	// FLRSessionID is the session, which the server no longer lists once Unmounted is true.
 	FLRSessionID zvm.SessionID `json:"flrSessionId"`
 	Unmounted    bool          `json:"unmounted"`
+	// Stages are the steps in the order in which they were done. The download includes the listing of what is in the folder.
+	Stages []StageTime `json:"stages"`
+	// Pinned is the guard that [PinFirst] made, nil, and left out of JSON, without it.
+	Pinned *GuardRecord `json:"pinned,omitempty"`
 }
 
 // TreeFile is one file of a [TreeRecovery], whole.
@@ -38,6 +43,8 @@ type TreeFile struct {
 	Dest      string `json:"dest"` // below the destination folder, with "/" between its parts
 	Bytes     int64  `json:"bytes"`
 	SHA256    string `json:"sha256"` // hexadecimal
+	// Written is when the guest last wrote the file, nil, and left out of JSON, when the server does not say.
+	Written *time.Time `json:"written,omitempty"`
 }
 
 // TreeOmits is an item that a [TreeRecovery] left out, with all below it, and why: in the server's words where it gives any.
@@ -47,7 +54,7 @@ type TreeOmits struct {
 }
 
 // RecoverTree brings a folder of a guarded VM back, with all below it, into the folder root, which the caller keeps open.
-// It mounts, finds the path and closes as [Session.Recover] does, with the same errors.
+// It mounts, finds the path and closes as [Session.Recover] does, with the same errors, and pins first when told to.
 //
 // Every file arrives whole or not at all, with mode 0600, and none replaces what is there: that is a
 // [*DestinationError] which matches [fs.ErrExist]. Folders are made with mode 0700, or used when they are there; links are
@@ -62,16 +69,26 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 	if root == nil {
 		return nil, errors.New("rewind: RecoverTree needs a folder to write to")
 	}
+	opts, first := withoutPinFirst(opts)
+	times := startLaps()
 	wanted, from, err := s.chooseItem(ctx, g, path, opts)
 	if err != nil {
 		return nil, err
 	}
+	times.end("check")
 	r := &TreeRecovery{
 		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
-		Tag: from.Tag, CheckpointTime: from.Timestamp, Files: []TreeFile{}, Skipped: []TreeOmits{},
+		Tag: from.Tag, CheckpointTime: from.Timestamp, Dest: root.Name(), Files: []TreeFile{}, Skipped: []TreeOmits{},
+	}
+	if first {
+		if r.Pinned, err = s.pin(ctx, from.vms[0], r.ChangeID); err != nil {
+			return nil, err
+		}
+		times.end("pin")
 	}
 	found := false
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
+		times.end("mount")
 		top, err := m.locate(ctx, wanted)
 		if err != nil {
 			return err
@@ -80,12 +97,18 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 			return &NotDownloadableError{Path: top.Path, Reason: firstNonEmpty(top.Reason, "it is not a folder")}
 		}
 		found, r.GuestPath = true, top.Path
-		t := &treeWork{s: s, m: m, r: r}
-		return t.fill(ctx, branch{from: top.Path, into: root})
+		times.end("browse")
+		defer times.end("download")
+		return s.metered(m, -1, func(m mounted) error {
+			t := &treeWork{s: s, m: m, r: r}
+			return t.fill(ctx, branch{from: top.Path, into: root})
+		})
 	})
+	times.end("unmount")
 	if !found {
-		r = nil
+		return nil, pinnedAllTheSame(r.Pinned, err)
 	}
+	r.Stages = times.times
 	return r, err
 }
 
@@ -191,7 +214,10 @@ func (t *treeWork) bringFile(ctx context.Context, b branch, file zvm.Item) error
 
 func (t *treeWork) arrived(b branch, file zvm.Item, n int64, sum string) {
 	t.r.Bytes += n
-	t.r.Files = append(t.r.Files, TreeFile{GuestPath: file.Path, Dest: path.Join(b.to, file.Name()), Bytes: n, SHA256: sum})
+	t.m.meter.reached(t.r.Bytes) // those that came in a zip are counted here
+	t.r.Files = append(t.r.Files, TreeFile{
+		GuestPath: file.Path, Dest: path.Join(b.to, file.Name()), Bytes: n, SHA256: sum, Written: known(file.Written),
+	})
 }
 
 // refusal tells what a server refuses about one item from what ends the work. Not found is not a refusal: the item was

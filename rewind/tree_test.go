@@ -92,7 +92,7 @@ func TestRecoverTreeBringsBackTheGuardedFolderWithEvidence(t *testing.T) {
 					t.Errorf("evidence %+v", f)
 				}
 			}
-			if len(r.Files) != len(tree) || r.Folders != 4 || r.Bytes != bytes || len(r.Skipped) != 0 || !r.Unmounted || r.FLRSessionID == "" {
+			if r.Dest != dir || len(r.Files) != len(tree) || r.Folders != 4 || r.Bytes != bytes || len(r.Skipped) != 0 || !r.Unmounted || r.FLRSessionID == "" {
 				t.Errorf("result %+v", r)
 			}
 			info, err := os.Stat(filepath.Join(dir, "bare"))
@@ -251,7 +251,7 @@ func TestTreeRecoveryJSON(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(rewind.TreeRecovery{})
 	must(t, err)
-	want := "bytes changeId checkpointId checkpointTime files flrSessionId folders guestPath skipped tag unmounted vm vmId vpgId"
+	want := "bytes changeId checkpointId checkpointTime dest files flrSessionId folders guestPath skipped stages tag unmounted vm vmId vpgId"
 	if diff := cmp.Diff(want, strings.Join(keys(t, data), " ")); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}

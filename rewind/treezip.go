@@ -111,7 +111,6 @@ func (t *treeWork) spoolZip(ctx context.Context, spool *os.File, batch []zvm.Ite
 		return nil, err
 	}
 	defer data.Body.Close() //nolint:errcheck // the body has been read to its end, or its error returned
-	t.s.progress(Event{Stage: StageDownloading, VPGName: t.m.vpgName, Session: t.m.session, Bytes: size})
 	from := bufio.NewReader(data.Body)
 	if magic, err := from.Peek(4); err != nil || string(magic) != "PK\x03\x04" {
 		return nil, errors.Join(err, errors.New("the server sent several files in something that is not a zip"))

@@ -30,6 +30,7 @@ func (a *app) result(document any, text func(*table)) error {
 	if a.json {
 		return a.document(document)
 	}
+	a.bar.hide()
 	t := &table{}
 	text(t)
 	_, err := io.WriteString(a.io.Out, t.String())
@@ -47,6 +48,7 @@ func (a *app) document(v any) error {
 
 // say prints a line for a person on stderr.
 func (a *app) say(format string, args ...any) {
+	a.bar.hide()
 	fmt.Fprintf(a.io.Err, "%s\n", plain(fmt.Sprintf(format, args...)))
 }
 

@@ -10,13 +10,18 @@ import (
 )
 
 // progress returns what is told of each stage: a log line with -v, a line for a person at a terminal, nothing else. A
-// task is told of when its state changes, however often it is looked at.
+// task is told of when its state changes, however often it is looked at. The bytes of a download are a bar for a person,
+// which is gone when they have arrived.
 func (a *app) progress() func(rewind.Event) {
 	watched := a.io.Terminal && !a.json && !a.verbose
 	var states taskStates
 	return func(e rewind.Event) {
 		switch {
 		case e.Stage == rewind.StageTask && !states.changed(e.Task):
+		case e.Stage == rewind.StageDownloading && e.Bytes > 0:
+			if watched {
+				a.bar.show(a.io.Err, e)
+			}
 		case watched:
 			a.say("%s", stageLine(e))
 		default:
@@ -50,8 +55,13 @@ func stageAttributes(e rewind.Event) []any {
 	if e.Task.ID != "" {
 		attributes = append(attributes, slog.String("state", e.Task.State.String()), slog.Int("progress", e.Task.Progress))
 	}
-	if e.Bytes > 0 {
-		attributes = append(attributes, slog.Int64("bytes", e.Bytes))
+	for _, count := range []struct {
+		name  string
+		value int64
+	}{{"bytes", e.Bytes}, {"total", e.Total}} {
+		if count.value > 0 {
+			attributes = append(attributes, slog.Int64(count.name, count.value))
+		}
 	}
 	return attributes
 }
@@ -70,7 +80,7 @@ func stageLine(e rewind.Event) string {
 	if e.Checkpoint != "" {
 		line += fmt.Sprintf(", checkpoint %s", e.Checkpoint)
 	}
-	if e.Bytes > 0 {
+	if e.Stage == rewind.StageDownloaded {
 		line += fmt.Sprintf(", %d bytes", e.Bytes)
 	}
 	return line

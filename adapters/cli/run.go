@@ -100,6 +100,7 @@ type app struct {
 	limit    time.Duration // of the whole command; zero means none
 	exit     int           // of a command that ended without an error
 	log      *slog.Logger
+	bar      bar
 	zvm      *zvm.Client // the one that was made last, nil before
 }
 

@@ -136,12 +136,14 @@ func (o outcome) want(t *testing.T, code int, inErr ...string) {
 var (
 	fraction = regexp.MustCompile(`(\d\d:\d\d:\d\d)\.\d+Z`)
 	guid     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	seconds  = regexp.MustCompile(`"seconds": [\d.e-]+`)
 	address  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 
-// steady takes out what differs between runs: identifiers, the port, and fractions of a second.
+// steady takes out what differs between runs: identifiers, the port, how long things took, and fractions of a second.
 func steady(text string) string {
 	text = fraction.ReplaceAllString(text, "${1}Z")
+	text = seconds.ReplaceAllString(text, `"seconds": SECONDS`)
 	text = address.ReplaceAllString(text, "127.0.0.1:PORT")
 	return guid.ReplaceAllString(text, "GUID")
 }

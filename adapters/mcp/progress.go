@@ -68,6 +68,17 @@ func (t *toolset) tell(ctx context.Context, request *mcp.CallToolRequest, title 
 	}
 }
 
+// bytesText says how far a download has come, once it has begun to.
+func bytesText(e rewind.Event) string {
+	switch {
+	case e.Bytes == 0:
+		return ""
+	case e.Total < 0:
+		return fmt.Sprintf(", %d bytes so far at %.0f bytes/s", e.Bytes, e.Rate)
+	}
+	return fmt.Sprintf(", %d of %d bytes at %.0f bytes/s", e.Bytes, e.Total, e.Rate)
+}
+
 // stageText says what a stage is, in our words alone: names are the server's and the guest's.
 func stageText(e rewind.Event) string {
 	switch e.Stage {
@@ -86,7 +97,9 @@ func stageText(e rewind.Event) string {
 	case rewind.StageMounted:
 		return "the checkpoint is mounted"
 	case rewind.StageDownloading:
-		return "downloading"
+		return "downloading" + bytesText(e)
+	case rewind.StageDownloaded:
+		return fmt.Sprintf("all %d bytes have arrived", e.Bytes)
 	case rewind.StageUnmounted:
 		return "the session is closed"
 	}

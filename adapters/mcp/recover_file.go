@@ -43,6 +43,7 @@ func (t *toolset) recoverFileTool() (tool, error) {
 			t.name(guardName)),
 		hints:     hints(false, true, false, true),
 		refine:    boundText("changeId", "path", "vm", "dest"),
+		unused:    []string{"pinned"},
 		untouched: "No file was written and nothing was changed in the guest.",
 	}, t.recoverFile)
 }

@@ -2,15 +2,18 @@ package mcpadapter_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
@@ -60,7 +63,7 @@ func TestRecoverBringsASmallTextBackInTheAnswer(t *testing.T) {
 		sum := sha256.Sum256([]byte("before\n"))
 		want := recovered{Recovery: rewind.Recovery{
 			ChangeID: change, VM: "web01", VMID: r.VMID, VPGID: r.VPGID, CheckpointID: r.CheckpointID, FLRSessionID: r.FLRSessionID,
-			Tag: r.Tag, CheckpointTime: r.CheckpointTime, Written: r.Written,
+			Tag: r.Tag, CheckpointTime: r.CheckpointTime, Created: r.Created, Accessed: r.Accessed, Written: r.Written, Stages: r.Stages,
 			GuestPath: r.GuestPath, Bytes: 7, SHA256: hex.EncodeToString(sum[:]), Unmounted: true,
 		}, Inline: true, Content: "before\n", NextStep: r.NextStep}
 		if diff := cmp.Diff(want, r); diff != "" {
@@ -362,5 +365,35 @@ func TestACancelledRecoveryLeavesNothingBehind(t *testing.T) {
 		}
 		requireNames(t, dir)
 		w.requireClosed(t)
+	})
+}
+
+func TestAClientThatAsksHearsHowManyBytesHaveArrived(t *testing.T) {
+	t.Parallel()
+	inBothEras(t, func(t *testing.T, era string) {
+		heard := make(chan struct{})
+		w := newWorld(t, zvmtest.WithOnRequest(func(r zvmtest.Request) { // holds the last bytes back
+			if strings.HasPrefix(r.Path, "/v1/downloads/") {
+				select {
+				case <-heard:
+				case <-time.After(10 * time.Second):
+					t.Error("no bytes were told of")
+				}
+			}
+		}))
+		change := w.guarded(t, "/big", make([]byte, 1<<20+100))
+		var once sync.Once
+		client := connect(t, w.server(t, mcpadapter.WithRecoverDir(t.TempDir())), era, &mcp.ClientOptions{
+			ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
+				if strings.Contains(r.Params.Message, " of 1048676 bytes at ") {
+					once.Do(func() { close(heard) })
+				}
+			},
+		})
+		params := &mcp.CallToolParams{Name: recoverTool, Arguments: map[string]any{"changeId": change, "path": "/big", "dest": "big"}}
+		params.SetProgressToken("t")
+		if result, err := client.CallTool(t.Context(), params); err != nil || result.IsError {
+			t.Fatal(err, result)
+		}
 	})
 }

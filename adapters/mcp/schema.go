@@ -39,13 +39,31 @@ func withoutNull(s *jsonschema.Schema) {
 	}
 }
 
+// without takes properties out at any depth. Agents pay for a schema in each conversation.
+func without(s *jsonschema.Schema, names []string) {
+	if s == nil {
+		return
+	}
+	unused := func(name string) bool { return slices.Contains(names, name) }
+	s.PropertyOrder = slices.DeleteFunc(s.PropertyOrder, unused)
+	s.Required = slices.DeleteFunc(s.Required, unused)
+	for _, name := range names {
+		delete(s.Properties, name)
+	}
+	without(s.Items, names)
+	for _, property := range s.Properties {
+		without(property, names)
+	}
+}
+
 // resultSchema describes an answer: the properties of Out, or a refusal alone. A client that checks structured content
 // against the schema checks that of a tool error too.
-func resultSchema[Out any]() (*jsonschema.Schema, error) {
+func resultSchema[Out any](unused []string) (*jsonschema.Schema, error) {
 	schema, err := schemaFor[Out]()
 	if err != nil {
 		return nil, err
 	}
+	without(schema, unused)
 	schema.OneOf = []*jsonschema.Schema{{Required: schema.Required}, {Required: []string{"error"}}}
 	schema.Required = nil
 	schema.Properties["error"] = errorSchema()

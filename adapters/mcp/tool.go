@@ -48,6 +48,8 @@ type definition struct {
 	hints       mcp.ToolAnnotations
 	// refine adds to the input schema what struct tags cannot say. May be nil.
 	refine func(input *jsonschema.Schema)
+	// unused are properties of the result, at any depth, that this tool never fills, though its library type has them.
+	unused []string
 	// untouched says what has not happened when a call fails before it began.
 	untouched string
 }
@@ -86,7 +88,7 @@ func define[In, Out any](t *toolset, d definition, run func(context.Context, cal
 	if err != nil {
 		return tool{}, fmt.Errorf("mcpadapter: input schema of %s: %w", d.name, err)
 	}
-	output, err := resultSchema[Out]()
+	output, err := resultSchema[Out](d.unused)
 	if err != nil {
 		return tool{}, err
 	}

@@ -1,0 +1,47 @@
+package cli
+
+import (
+	"io"
+	"sync"
+
+	"github.com/schollz/progressbar/v3"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
+)
+
+// bar shows how far a download has come, on the last line of a terminal, until something else is said. It is safe for
+// concurrent use; the zero value shows nothing.
+type bar struct {
+	mu    sync.Mutex
+	shown *progressbar.ProgressBar
+}
+
+func (b *bar) show(to io.Writer, e rewind.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.shown == nil {
+		total := e.Total
+		if total <= 0 {
+			total = -1
+		}
+		b.shown = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(to),
+			progressbar.OptionShowBytes(true),
+			progressbar.OptionShowCount(),
+			progressbar.OptionUseIECUnits(true),
+			progressbar.OptionSetWidth(30),
+			progressbar.OptionSetSpinnerChangeInterval(0), // it would spin in a goroutine of its own
+			progressbar.OptionClearOnFinish(),
+		)
+	}
+	_ = b.shown.Set64(e.Bytes) // more than there should be is said by the download
+}
+
+func (b *bar) hide() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.shown != nil {
+		_ = b.shown.Clear() // stderr is the last place to complain at
+		b.shown = nil
+	}
+}
