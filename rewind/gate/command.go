@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,47 +18,41 @@ type CommandReader interface {
 	ReadCommand(tool, line string) catalog.Result
 }
 
-// shell decides on a call of a shell by its command line.
-func (g *Gate) shell(ctx context.Context, call Call, tool *catalog.Entry) Verdict {
+// shell finds out what a call of a shell is by its command line.
+func (g *Gate) shell(call Call, tool *catalog.Entry) step {
 	line, ok := tool.CommandLine(call.Args)
 	if ok && call.Name.Tool == "Bash" {
 		switch readCommand(line) {
 		case localRead:
-			return Verdict{Decision: NoOpinion, Class: catalog.ReadOnly, Reason: "The command only reads the agent's own machine."}
+			return step{free, Verdict{Decision: NoOpinion, Class: catalog.ReadOnly, Reason: "The command only reads the agent's own machine."}, catalog.Result{}}
 		case guardsVMs:
-			return Verdict{Decision: Allow, Class: catalog.Mutating, Reason: "The command guards VMs and changes nothing else."}
+			return step{harmless, Verdict{Decision: Allow, Class: catalog.Mutating, Reason: "The command guards VMs and changes nothing else."}, catalog.Result{}}
 		}
 	}
 	if !ok || g.policy.Commands == nil {
-		return Verdict{Decision: Ask, Reason: call.question("A shell can reach any machine, and what this command line does is not known.")}
+		return call.ask(catalog.Result{}, "A shell can reach any machine, and what this command line does is not known.")
 	}
-	return g.read(ctx, call, g.policy.Commands.ReadCommand(tool.Tool, line))
+	return call.read(g.policy.Commands.ReadCommand(tool.Tool, line))
 }
 
-// read decides on a command line that was read. A machine that it certainly changes needs its guard even if the rest of
-// the line cannot be told: else a line would become laxer by what is put behind it.
-func (g *Gate) read(ctx context.Context, call Call, r catalog.Result) Verdict {
-	v := Verdict{Class: r.Class, Reason: call.sentence(r.Reason)}
+// read takes a command line that was read for what it does. A machine that it certainly changes needs its guard even if
+// the rest of the line cannot be told: else a line would become laxer by what is put behind it.
+func (c Call) read(r catalog.Result) step {
+	v := Verdict{Class: r.Class, Reason: c.sentence(r.Reason)}
 	open := r.TargetProblem != ""
 	switch {
 	case len(r.Targets) > 0:
-		v = g.guarded(ctx, call, r)
-		if v.Decision == Allow && !r.TargetKnown {
-			v.Decision, v.Guards = Ask, nil
-			v.Reason = call.question("The machines that its command line names are guarded, but it may reach others: " + r.TargetProblem + ".")
-		}
+		return step{changing, v, r}
 	case !open && r.Scope == catalog.Local:
 		v.Decision = NoOpinion
+		return step{free, v, r}
 	case !open && r.Safe():
 		v.Decision = Allow
+		return step{free, v, r}
 	case open:
-		v.Decision = Ask
-		v.Reason = call.question("What its command line does cannot be told: " + r.TargetProblem + ".")
-	default:
-		v.Decision = Ask
-		v.Reason = call.question("What its command line does is not known.")
+		return c.ask(r, "What its command line does cannot be told: "+r.TargetProblem+".")
 	}
-	return v
+	return c.ask(r, "What its command line does is not known.")
 }
 
 // commandKind is what is known of a command line. The zero value is nothing.

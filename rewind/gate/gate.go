@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
@@ -61,12 +62,20 @@ type Verdict struct {
 	Reason string `json:"reason"`
 	// Targets are the machines a mutating call names, each one once.
 	Targets []string `json:"targets,omitempty"`
-	// Guards are the records of the guards because of which a mutating call is allowed, one for each target.
+	// Guards are the records of the guards because of which a call is allowed, one for each target.
 	Guards []rewind.GuardRecord `json:"guards,omitempty"`
 	// Next is the tool call that makes the missing guard, and NextCommand the command line that does the same. Both are
 	// empty where no guard would help.
 	Next        string `json:"next,omitempty"`
 	NextCommand string `json:"nextCommand,omitempty"`
+	// ApproveCommand is the command line by which a person at a terminal lets this one call run, where a ledger takes
+	// approvals: for a host whose question reaches nobody.
+	ApproveCommand string `json:"approveCommand,omitempty"`
+	// RetrySeconds is when the same call is worth another try, since its machines are being tagged. Zero means that
+	// nothing is under way.
+	RetrySeconds int `json:"retrySeconds,omitempty"`
+	// Approval is the id of the approval that this verdict used up.
+	Approval string `json:"approval,omitempty"`
 }
 
 // Guards finds the guards of a VM. [rewind.Session] does, from the journals.
@@ -79,6 +88,25 @@ type Guards interface {
 
 var _ Guards = (*rewind.Session)(nil)
 
+// Protector guards VMs. [rewind.Session] does.
+type Protector interface {
+	// ProtectAll is [rewind.Session.ProtectAll].
+	ProtectAll(ctx context.Context, vms []string, change rewind.Change, opts ...rewind.ProtectOption) (*rewind.Guard, error)
+}
+
+var _ Protector = (*rewind.Session)(nil)
+
+// OnMutating says what becomes of a mutating call that lacks a guard.
+type OnMutating uint8
+
+// The choices. The zero value requires a guard.
+const (
+	Require OnMutating = iota // the call is denied, with the one that makes the guard
+	// Guard has the gate make it, if the Guards are a [Protector] too and there is a ledger, within the time it has. The
+	// call is allowed once the guard is proven. Until then it is denied, and trying again goes on with the same change.
+	Guard
+)
+
 // Policy is what can be chosen about verdicts. The zero value is the default.
 type Policy struct {
 	// MaxAge is how old a guard may be that lets a call run; zero means 30 min.
@@ -86,6 +114,16 @@ type Policy struct {
 	// Commands reads the command lines of the host's shells. Without one, only a few plain command lines are known, and a
 	// person is asked about every other.
 	Commands CommandReader
+	// Ledger opens the ledger. It is called for every verdict but those on reads and on calls that reach no other machine,
+	// and for each of them. Nil means that there is none: no freeze, no approvals and no record.
+	Ledger func(ctx context.Context) (Ledger, error)
+	// ProofAge is for how long a guard that was proven counts without being read in its journals again. Zero, the default,
+	// reads them each time: an agent often runs as the user who can write the ledger, and a claim that costs one line of
+	// SQL is no proof. It is for a ledger that the agent cannot write.
+	ProofAge   time.Duration
+	OnMutating OnMutating
+	// Aliases are names of a person's for VMs, by alias. An alias is taken whatever its case, and before a VM of that name.
+	Aliases map[string]string
 }
 
 const defaultMaxAge = 30 * time.Minute
@@ -107,17 +145,29 @@ func New(c *catalog.Catalog, guards func() (Guards, error), policy Policy) (*Gat
 		return nil, errors.New("gate: no source of guards")
 	case policy.MaxAge < 0:
 		return nil, fmt.Errorf("gate: a guard cannot be younger than %v", policy.MaxAge)
+	case policy.ProofAge < 0:
+		return nil, fmt.Errorf("gate: a proof cannot be younger than %v", policy.ProofAge)
+	case policy.OnMutating > Guard:
+		return nil, errors.New("gate: what becomes of a call that lacks a guard is not one of the known")
+	case policy.OnMutating == Guard && policy.Ledger == nil:
+		return nil, errors.New("gate: guards are made only with a ledger, which keeps them from being made twice")
 	case policy.MaxAge == 0:
 		policy.MaxAge = defaultMaxAge
 	}
+	aliases := make(map[string]string, len(policy.Aliases))
+	for alias, vm := range policy.Aliases {
+		aliases[strings.ToLower(alias)] = vm
+	}
+	policy.Aliases = aliases
 	return &Gate{catalog: c, guards: guards, policy: policy}, nil
 }
 
 // Catalog returns the catalogue that the gate goes by.
 func (g *Gate) Catalog() *catalog.Catalog { return g.catalog }
 
-// Decide returns the verdict on a call. It changes nothing, here or at the ZVM, and it always returns one: whatever
-// fails, the verdict is Deny and says what failed. It waits for guards no longer than they heed ctx.
+// Decide returns the verdict on a call, and it always returns one: whatever fails, the verdict is Deny and says what
+// failed. It changes nothing at the ZVM unless [Policy.OnMutating] has it make guards, and nothing here but the ledger. It
+// waits for guards no longer than they heed ctx.
 func (g *Gate) Decide(ctx context.Context, call Call) (v Verdict) {
 	defer func() {
 		if recover() != nil {
@@ -129,31 +179,71 @@ func (g *Gate) Decide(ctx context.Context, call Call) (v Verdict) {
 	return v
 }
 
+// nature is what a call is, as far as its name and its arguments tell.
+type nature int
+
+const (
+	toAsk    nature = iota // a person decides
+	free                   // reads, or reaches no other machine: it never waits for anything
+	harmless               // makes a recovery point
+	changing               // changes the machines of the step's result
+)
+
+// step is a call that was understood, and the verdict on it if nothing else bears on it.
+type step struct {
+	nature  nature
+	verdict Verdict
+	result  catalog.Result
+}
+
+func (c Call) ask(r catalog.Result, why string) step {
+	return step{toAsk, Verdict{Decision: Ask, Class: r.Class, Reason: c.question(why)}, r}
+}
+
 func (g *Gate) judge(ctx context.Context, call Call) Verdict {
+	s := g.understand(call)
+	switch {
+	case s.nature == free:
+		return s.verdict
+	case g.policy.Ledger == nil:
+		return g.weigh(ctx, nil, call, s)
+	}
+	return g.recorded(ctx, call, s)
+}
+
+func (g *Gate) understand(call Call) step {
 	r := g.catalog.ClassifyCall(call.Name, call.Args)
 	v := Verdict{Class: r.Class, Reason: call.sentence(r.Reason)}
 	switch {
 	case r.Kind == catalog.Undo:
-		v.Decision = Ask
-		v.Reason = call.question("It deletes or rolls back recovery points, which no guard can bring back.")
+		return call.ask(r, "It deletes or rolls back recovery points, which no guard can bring back.")
 	case r.Scope == catalog.Local:
 		v.Decision = NoOpinion
+		return step{free, v, r}
+	case r.Kind == catalog.Checkpoint:
+		v.Decision = Allow
+		return step{harmless, v, r}
 	case r.Safe():
 		v.Decision = Allow
+		return step{free, v, r}
 	case r.Class == catalog.Mutating && r.TargetKnown:
-		return g.guarded(ctx, call, r)
+		return step{changing, v, r}
 	case r.Class == catalog.Mutating:
-		v.Decision = Ask
-		v.Reason = call.question("It changes a machine, and which one cannot be told: " + r.TargetProblem + ".")
-	default:
-		return g.unknown(ctx, call, r)
+		return call.ask(r, "It changes a machine, and which one cannot be told: "+r.TargetProblem+".")
+	case call.Name.BuiltIn && r.Entry != nil && len(r.Entry.Command) > 0:
+		return g.shell(call, r.Entry)
 	}
-	return v
+	return call.ask(r, "Whether it changes a machine is not known, and unknown does not mean safe: "+r.Reason+".")
 }
 
-func (g *Gate) unknown(ctx context.Context, call Call, r catalog.Result) Verdict {
-	if call.Name.BuiltIn && r.Entry != nil && len(r.Entry.Command) > 0 {
-		return g.shell(ctx, call, r.Entry)
+// weigh gives the verdict on a call that a ledger may bear on. The ledger may be nil.
+func (g *Gate) weigh(ctx context.Context, ledger Ledger, call Call, s step) Verdict {
+	v := s.verdict
+	if s.nature == changing {
+		v = g.guarded(ctx, ledger, call, s.result)
 	}
-	return Verdict{Decision: Ask, Reason: call.question("Whether it changes a machine is not known, and unknown does not mean safe: " + r.Reason + ".")}
+	if ledger == nil || v.Decision != Deny && v.Decision != Ask {
+		return v
+	}
+	return g.permitted(ctx, ledger, call, s, v)
 }
