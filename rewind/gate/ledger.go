@@ -140,8 +140,8 @@ type Event struct {
 	Decision string   `json:"decision,omitempty"`
 	Reason   string   `json:"reason,omitempty"`
 	Targets  []string `json:"targets,omitempty"`
-	Changes  []string `json:"changes,omitempty"` // whose guards the verdict rests on
-	Evidence []string `json:"evidence,omitempty"`
+	Changes  []string `json:"changes,omitempty"`  // whose guards the verdict rests on
+	Evidence []string `json:"evidence,omitempty"` // of these guards, as [Evidence] returns it
 	Approval string   `json:"approval,omitempty"` // the one that was given or used up
 }
 
@@ -151,4 +151,13 @@ func ServerOf(name catalog.Name) string {
 		return "-"
 	}
 	return name.Server
+}
+
+// Evidence names the checkpoints of a guard, each by the ids of its VPG and its own.
+func Evidence(guard rewind.GuardRecord) []string {
+	var evidence []string
+	for _, c := range guard.Checkpoints {
+		evidence = append(evidence, string(c.VPGID)+"/"+string(c.CheckpointID))
+	}
+	return evidence
 }

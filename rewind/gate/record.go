@@ -86,9 +86,7 @@ func (g *Gate) append(ctx context.Context, ledger Ledger, call Call, v Verdict) 
 	}
 	for _, guard := range v.Guards {
 		event.Changes = append(event.Changes, guard.ChangeID)
-		for _, c := range guard.Checkpoints {
-			event.Evidence = append(event.Evidence, string(c.VPGID)+"/"+string(c.CheckpointID))
-		}
+		event.Evidence = append(event.Evidence, Evidence(guard)...)
 	}
 	return ledger.Append(ctx, event)
 }
