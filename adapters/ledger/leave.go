@@ -270,8 +270,12 @@ func (l *Ledger) ask(ctx context.Context, tx *sql.Tx, e gate.Event) error {
 	if err != nil {
 		return err
 	}
+	now := l.now()
+	if _, err := tx.ExecContext(ctx, "DELETE FROM questions WHERE at < ?", now.Add(-questionReach).UnixNano()); err != nil {
+		return err
+	}
 	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)",
-		e.Session, e.CallID, e.Server, e.Tool, string(targets), l.now().UnixNano())
+		e.Session, e.CallID, e.Server, e.Tool, string(targets), now.UnixNano())
 	return err
 }
 

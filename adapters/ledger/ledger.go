@@ -110,9 +110,16 @@ func (l *Ledger) create(ctx context.Context, dir string) error {
 }
 
 func (l *Ledger) connect(ctx context.Context) error {
+	if err := l.dial(); err != nil {
+		return err
+	}
+	return l.migrate(ctx)
+}
+
+func (l *Ledger) dial() error {
 	query := url.Values{"_txlock": {"immediate"}, "_pragma": append([]string{
 		"busy_timeout(" + strconv.FormatInt(l.o.Patience.Milliseconds(), 10) + ")",
-		"journal_mode(wal)", "synchronous(full)", "trusted_schema(0)", "cell_size_check(1)",
+		"synchronous(full)", "trusted_schema(0)", "cell_size_check(1)",
 	}, l.o.pragmas...)}
 	path, err := filepath.Abs(l.path)
 	if err != nil {
@@ -123,7 +130,7 @@ func (l *Ledger) connect(ctx context.Context) error {
 		return err
 	}
 	l.db.SetMaxOpenConns(1)
-	return l.migrate(ctx)
+	return nil
 }
 
 // prepare makes the folder, or finds it to be one that nobody else can put files into.

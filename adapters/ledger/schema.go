@@ -66,8 +66,14 @@ func (l *Ledger) migrate(ctx context.Context) error {
 	if err != nil || version == len(migrations) {
 		return err
 	}
-	if version > len(migrations) {
+	switch {
+	case version > len(migrations):
 		return ErrNewer
+	case version == 0:
+		// The file remembers this mode, in which readers wait for nobody.
+		if _, err := l.db.ExecContext(ctx, "PRAGMA journal_mode = wal"); err != nil {
+			return err
+		}
 	}
 	tx, err := l.db.BeginTx(ctx, nil)
 	if err != nil {
