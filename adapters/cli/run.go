@@ -133,8 +133,24 @@ Exit codes:
 	flags.BoolVar(&a.json, "json", false, "one JSON document on stdout; errors as one JSON object on stderr")
 	a.settings.register(flags)
 	root.AddCommand(
-		a.find(), a.protect(), a.guards(), a.verify(), a.browse(), a.diff(), a.recover(), a.failoverTest(), a.clone(), a.sweep(), a.task(),
-		a.settings.offline(a.check(), setCatalog), a.hook(), a.mcp(), a.settings.offline(a.sim()), a.settings.offline(a.version()),
+		a.find(),
+		a.protect(),
+		a.guards(),
+		a.verify(),
+		a.browse(),
+		a.diff(),
+		a.recover(),
+		a.failoverTest(),
+		a.clone(),
+		a.sweep(),
+		a.task(),
+		a.settings.offline(a.check(), setCatalog),
+		a.hook(),
+		a.mcp(),
+		a.proxy(),
+		a.intercept(),
+		a.settings.offline(a.sim()),
+		a.settings.offline(a.version()),
 	)
 	return root
 }
