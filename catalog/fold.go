@@ -48,6 +48,14 @@ func appendKey(dst []byte, n Name) ([]byte, bool) {
 	return appendFolded(append(dst, keySeparator...), n.Tool)
 }
 
+// Same reports whether a host may spell the two names alike, so that they are one tool to every catalogue. A name that no
+// entry can have is the same as none.
+func (n Name) Same(other Name) bool {
+	key, ok := appendKey(nil, n)
+	otherKey, otherOK := appendKey(nil, other)
+	return ok && otherOK && n.BuiltIn == other.BuiltIn && string(key) == string(otherKey)
+}
+
 func notWord(r rune) bool {
 	return r != '_' && (r > unicode.MaxASCII || !unicode.IsLetter(r) && !unicode.IsDigit(r))
 }
