@@ -188,6 +188,33 @@ func (s *Session) Diff(ctx context.Context, before, after *Guard, guestPath stri
 	return d, err
 }
 
+// DiffNow is [Session.Diff] with the VM as it is now. It guards the VM, as [Session.Protect] does, with its errors, once it
+// is sure that the guard can be read, and compares with that: [Difference.After] names its change. Its tagged checkpoints
+// stand whatever comes of the comparison, so that an error after it names their change as well.
+func (s *Session) DiffNow(ctx context.Context, before *Guard, guestPath string, opts ...DiffOption) (*Difference, error) {
+	if _, err := parseGuestPath(guestPath); err != nil {
+		return nil, err
+	}
+	o, err := newDiffOptions(opts)
+	if err != nil {
+		return nil, err
+	}
+	from, err := s.chooseMount(ctx, before, o.places)
+	if err != nil {
+		return nil, err
+	}
+	after, err := s.Protect(ctx, string(from.vms[0].ID), Change{Action: "compare with change " + before.record.ChangeID})
+	if err != nil {
+		return nil, fmt.Errorf("guarding %s as it is now: %w", shown(from.vms[0].Name), err)
+	}
+	d, err := s.Diff(ctx, before, after, guestPath, opts...)
+	if d == nil {
+		record := after.Record()
+		err = pinnedAllTheSame(&record, err)
+	}
+	return d, err
+}
+
 // chooseBoth picks what is mounted for two guards, which have to be of one VM.
 func (s *Session) chooseBoth(ctx context.Context, before, after *Guard, places []PlaceOption) (from, to covered, err error) {
 	if from, err = s.chooseMount(ctx, before, places); err != nil {

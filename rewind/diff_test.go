@@ -90,7 +90,7 @@ func TestDiffTellsWhatCameToDifferBetweenTwoGuards(t *testing.T) {
 
 func TestDiffMountsOneCheckpointAtATime(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, zvmtest.WithMountLimit(1))
 	open, most := 0, 0
 	_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
 		switch e.Stage {
@@ -263,6 +263,58 @@ func TestLaw5_DiffSaysWhatItLeavesOpen(t *testing.T) {
 	var open *rewind.LeftOpenError
 	if !errors.As(err, &open) || len(w.sim.LiveFLRSessions()) != 1 {
 		t.Errorf("got %v and %d sessions, want a *LeftOpenError and no second mount", err, len(w.sim.LiveFLRSessions()))
+	}
+}
+
+func TestDiffNowComparesWithAGuardThatItMakes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.guard(t, "web01")
+	must(t, w.web.Guest().WriteFile(nginxConf, []byte("edited by hand")))
+	d, err := w.DiffNow(t.Context(), before, "/etc/nginx", rewind.WithContents(), rewind.InVPG("web-local"))
+	must(t, err)
+	if len(d.Changed) != 1 || string(d.Changed[0].After.Content) != "edited by hand" || d.Before.ChangeID != before.ChangeID() {
+		t.Errorf("got %+v", d)
+	}
+	now, err := w.FindGuard(t.Context(), d.After.ChangeID, "web01")
+	must(t, err)
+	if n := len(now.Record().Checkpoints); n != 2 || !strings.Contains(d.After.Tag, before.ChangeID()) {
+		t.Errorf("the guard that was made has %d checkpoints, the first under %q", n, d.After.Tag)
+	}
+	w.nothingMounted(t)
+}
+
+func TestDiffNowTagsNothingForWhatCannotBeCompared(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	g := w.guard(t, "web01")
+	for name, diff := range map[string]func() (*rewind.Difference, error){
+		"no guard":       func() (*rewind.Difference, error) { return w.DiffNow(t.Context(), &rewind.Guard{}, "/etc") },
+		"not local":      func() (*rewind.Difference, error) { return w.DiffNow(t.Context(), g, "/etc", rewind.InVPG("web-dr")) },
+		"a path with ..": func() (*rewind.Difference, error) { return w.DiffNow(t.Context(), g, "/etc/../x") },
+		"no items":       func() (*rewind.Difference, error) { return w.DiffNow(t.Context(), g, "/", rewind.AtMostItems(0)) },
+		"pinned first":   func() (*rewind.Difference, error) { return w.DiffNow(t.Context(), g, "/", rewind.PinFirst()) },
+	} {
+		if d, err := diff(); err == nil || d != nil {
+			t.Errorf("%s: got %v, %v", name, d, err)
+		}
+	}
+	if n := len(taggedIn(w.local)); n != 1 {
+		t.Errorf("%d tags in the journal, want the guard's alone", n)
+	}
+}
+
+func TestDiffNowThatFailsNamesTheGuardThatItMade(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	_, err := w.DiffNow(t.Context(), w.guard(t, "web01"), "/etc/none")
+	var missing *rewind.PathNotFoundError
+	if !errors.As(err, &missing) {
+		t.Fatalf("got %v, want *PathNotFoundError", err)
+	}
+	_, id, _ := strings.Cut(err.Error(), "pinned first, as change ")
+	if _, err := w.FindGuard(t.Context(), id, "web01"); err != nil {
+		t.Errorf("the error names %q: %v", id, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
 	"strconv"
 	"strings"
 
@@ -14,8 +15,9 @@ import (
 func (a *app) diff() *cobra.Command {
 	var from target
 	var to string
+	var unified bool
 	c := a.command(cobra.Command{
-		Use:   "diff --change ID [--to ID] [--vm VM] PATH",
+		Use:   "diff --change ID [--to ID] [--vm VM] [--unified] PATH",
 		Short: "Tell what came to differ in a folder since the tagged checkpoint of a change",
 		Long: `Diff mounts the VM from the tagged checkpoints of two changes, one after the other, by file-level recovery, and tells
 what was added, removed and changed below PATH: by size, write time and, for files of up to 1 MiB, SHA-256. PATH may be
@@ -24,6 +26,10 @@ a single file; "/" means all partitions.
 Without --to it compares with the VM as it is now: it says so, and guards the VM first. The tagged checkpoint that this
 inserts into the journal of every protecting VPG stays there until it ages out.
 
+With --unified the changes of text files follow as unified diffs, with --json as "texts". They are for reading: what a
+terminal would not print as it is, is escaped, but in JSON. What is larger than 1 MiB, binary or not UTF-8 is said to be
+so and not shown.
+
 The exit code is 0 whether anything differs or not.`,
 		Args: exactly("PATH"),
 	}, 0, func(ctx context.Context, args []string) error {
@@ -31,40 +37,68 @@ The exit code is 0 whether anything differs or not.`,
 		if err != nil {
 			return err
 		}
-		after, err := a.laterGuard(ctx, session, before, to)
-		if err != nil {
+		var options []rewind.DiffOption
+		if unified {
+			options = append(options, rewind.WithContents())
+		}
+		found, err := a.compare(ctx, session, before, to, args[0], options)
+		if found == nil {
 			return err
 		}
-		difference, err := session.Diff(ctx, before, after, args[0])
-		if difference == nil {
-			return err
-		}
-		if !difference.Complete {
+		if !found.Complete {
 			a.log.Warn("not every folder was read whole: what differs there is not told")
 		}
-		return errors.Join(a.result(difference, func(t *table) { showDifference(t, difference) }), err)
+		d := &difference{Difference: found}
+		if unified {
+			if failed := d.takeTexts(ctx); failed != nil {
+				return errors.Join(failed, err)
+			}
+		}
+		return errors.Join(a.showDifference(d), err)
 	})
 	from.guardFlags(c)
 	c.Flags().StringVar(&to, "to", "", "`id` of the guarded change to compare with; a fresh guard if not given")
+	c.Flags().BoolVarP(&unified, "unified", "u", false, "show the changes of text files")
 	return c
 }
 
-// laterGuard finds the guard of a change of the same VM, or without one makes one now.
-func (a *app) laterGuard(ctx context.Context, session *rewind.Session, before *rewind.Guard, to string) (*rewind.Guard, error) {
+// compare compares with another change of the same VM, or without one with the VM as it is now.
+func (a *app) compare(
+	ctx context.Context, session *rewind.Session, before *rewind.Guard, to, path string, options []rewind.DiffOption,
+) (*rewind.Difference, error) {
 	vm := before.Record().VMs[0]
 	if to != "" {
 		_, after, err := a.findGuard(ctx, target{change: to, vm: string(vm.ID)})
-		return after, err
+		if err != nil {
+			return nil, err
+		}
+		return session.Diff(ctx, before, after, path, options...)
 	}
 	if a.json {
 		a.log.Warn("guarding the VM as it is now, to compare with", "vm", vm.Name)
 	} else {
 		a.say("guarding %s as it is now, to compare with", vm.Name)
 	}
-	return session.Protect(ctx, string(vm.ID), rewind.Change{Action: "compare with change " + before.ChangeID()})
+	return session.DiffNow(ctx, before, path, options...)
 }
 
-func showDifference(t *table, d *rewind.Difference) {
+func (a *app) showDifference(d *difference) error {
+	err := a.result(d, func(t *table) { showDifference(t, d) })
+	if a.json {
+		return err
+	}
+	var lines strings.Builder
+	for _, text := range d.Texts {
+		text.show(&lines)
+	}
+	if lines.Len() > 0 {
+		_, failed := io.WriteString(a.io.Out, "\n"+lines.String())
+		err = errors.Join(err, failed)
+	}
+	return err
+}
+
+func showDifference(t *table, d *difference) {
 	for _, side := range []struct {
 		title string
 		of    rewind.DiffSide
@@ -83,6 +117,11 @@ func showDifference(t *table, d *rewind.Difference) {
 	}
 	for _, i := range d.Changed {
 		t.row("changed", i.Path, bytesOf(i.Before)+" -> "+bytesOf(i.After), "by "+strings.Join(i.By, ", "))
+	}
+	for _, i := range d.Texts {
+		if i.Reason != "" {
+			t.row("not shown", i.Path, "-", i.Reason)
+		}
 	}
 	for _, i := range d.Unread {
 		t.row("not compared", i.Path, "-", i.Reason)

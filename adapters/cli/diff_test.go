@@ -5,6 +5,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
 // changed is a world whose guest came to differ after change c1.
@@ -64,6 +68,63 @@ func TestDiffWithoutALaterChangeGuardsTheVMAfterSayingSo(t *testing.T) {
 	w.sim.Advance(2 * time.Minute)
 	if o := w.mustRun("diff", "--change", "c1", "/etc", "--json"); !json.Valid([]byte(o.err)) || !strings.Contains(o.err, "guarding") {
 		t.Errorf("stderr with --json:\n%s", o.err)
+	}
+}
+
+func TestDiffShowsTheChangesOfTextFilesOnRequest(t *testing.T) {
+	t.Parallel()
+	w := changed(t)
+	w.write("/etc/tab", "a\tb\x1b[2J\r\nno end")
+	w.write("/etc/latin1", "caf\xe9\n")
+	w.write("/etc/binary", "a\x00b")
+	w.write("/etc/empty", "")
+	w.write("/etc/line\n+forged", "x\n")
+	if err := w.web01.Guest().WriteZeros("/etc/large", rewind.DefaultHashUpTo+1); err != nil {
+		t.Fatal(err)
+	}
+	w.mustRun("protect", "web01", "--action", "look again", "--change", "c2")
+	diff := []string{"diff", "--change", "c1", "--to", "c2", "/etc", "-u"}
+	text := w.mustRun(diff...)
+	golden(t, "diff-unified.txt", steady(text.out))
+	document := w.mustRun(append(diff, "--json")...)
+	if strings.Contains(document.out, `"content"`) {
+		t.Error("the contents themselves are printed")
+	}
+	var got struct {
+		Texts []struct{ Path, Unified, Reason string }
+	}
+	if err := json.Unmarshal([]byte(document.out), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"binary": "it is binary", "latin1": "it is not UTF-8 text", "large": "it is larger than 1048576 bytes", "empty": "",
+		"hosts":         "--- a/hosts\n+++ b/hosts\n@@ -1 +1 @@\n-127.0.0.1 localhost\n+127.0.0.1 elsewhere\n",
+		"new":           "--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+new\n",
+		"old":           "--- a/old\n+++ /dev/null\n@@ -1 +0,0 @@\n-gone soon\n",
+		"line\n+forged": "--- /dev/null\n+++ b/line\\n+forged\n@@ -0,0 +1 @@\n+x\n",
+		"tab":           "--- /dev/null\n+++ b/tab\n@@ -0,0 +1,2 @@\n+a\tb\x1b[2J\r\n+no end\n\\ No newline at end of file\n",
+	}
+	told := map[string]string{}
+	for _, d := range got.Texts {
+		told[d.Path] = d.Unified + d.Reason
+	}
+	if diff := cmp.Diff(want, told); diff != "" {
+		t.Errorf("texts (-want +got):\n%s", diff)
+	}
+}
+
+func TestDiffOfOneFileIsUnderItsName(t *testing.T) {
+	t.Parallel()
+	w := changed(t)
+	w.mustRun("protect", "web01", "--action", "look again", "--change", "c2")
+	if o := w.mustRun("diff", "--change", "c1", "--to", "c2", "/etc/hosts", "--unified"); !strings.Contains(o.out, "\n\n--- a/hosts\n+++ b/hosts\n@@") {
+		t.Errorf("stdout:\n%s", o.out)
+	}
+	for _, unified := range []string{"--unified=true", "--unified=false"} {
+		o := w.mustRun("diff", "--change", "c1", "--to", "c1", "/etc/hosts", "--json", unified)
+		if strings.Contains(o.out, `"texts": []`) != (unified == "--unified=true") {
+			t.Errorf("%s prints\n%s", unified, o.out)
+		}
 	}
 }
 
