@@ -21,19 +21,38 @@ type Cloned struct {
 	RecoverySite string           `json:"recoverySite"`
 	VMs          []VM             `json:"vms"` // what was cloned
 	TaskID       zvm.TaskID       `json:"taskId"`
+	MarkID       zvm.CheckpointID `json:"markId"` // see [TestRecord.MarkID]
+	// Note says how the clones are named, and that they stay, for people and models that read nothing else.
+	Note string `json:"note"`
 }
 
+// cloneNote holds for every clone (zvm-wire 7.3).
+const cloneNote = "each clone bears the name of its VM and the time stamp of the checkpoint; Zerto never removes it"
+
 // Clone makes an offsite clone of exactly the guarded VMs from exactly the guarded checkpoint, and returns when it is
-// made. The checkpoint is chosen as [Session.StartTest] does.
+// made. The checkpoint is chosen, and the start announced, as [Session.StartTest] does. The deadline is that of [For] or of
+// ctx, whichever is earlier.
 //
 // When the waiting ends before the clone is made, because ctx did or because its task could not be looked at, the clone
 // is aborted on a context of its own; a [*LeftOpenError] says that this failed.
 func (s *Session) Clone(ctx context.Context, g *Guard, opts ...PlaceOption) (*Cloned, error) {
+	opts, lasts, err := withoutFor(opts)
+	if err != nil {
+		return nil, err
+	}
+	if lasts > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, lasts, fmt.Errorf("not made within %v", lasts))
+		defer cancel()
+	}
+	if deadline, bounded := ctx.Deadline(); bounded {
+		lasts = time.Until(deadline)
+	}
 	from, err := s.chooseStart(ctx, g, opts)
 	if err != nil {
 		return nil, err
 	}
-	start, err := s.beforeStarting(ctx, from.TaggedCheckpoint, zvm.TypeClone)
+	start, err := s.beforeStarting(ctx, g, from, LeftClone, lasts)
 	if err != nil {
 		return nil, fmt.Errorf("cloning %s: %w", from.VPGName, err)
 	}
@@ -46,13 +65,14 @@ func (s *Session) Clone(ctx context.Context, g *Guard, opts ...PlaceOption) (*Cl
 		err = fmt.Errorf("cloning %s: %w", shown(from.VPGName), err)
 		var unfinished *task.WaitError
 		if errors.As(err, &unfinished) {
-			err = errors.Join(err, s.abortClone(ctx, g.record.ChangeID, from, id))
+			err = errors.Join(err, s.abortClone(context.WithoutCancel(ctx), g.record.ChangeID, from.TaggedCheckpoint, id))
 		}
 		return nil, err
 	}
 	return &Cloned{
 		ChangeID: g.record.ChangeID, VPGID: from.VPGID, VPGName: from.VPGName, CheckpointID: from.CheckpointID,
 		Timestamp: from.Timestamp, RecoverySite: from.RecoverySite, VMs: nonNil(from.vms), TaskID: id,
+		MarkID: start.mark.CheckpointID, Note: cloneNote,
 	}, nil
 }
 
@@ -68,9 +88,8 @@ func (s *Session) AbortClone(ctx context.Context, g *Guard, opts ...PlaceOption)
 
 // abortClone stops a clone whose caller does not wait for it, and follows its task to the end, which the abort's answer
 // is not.
-func (s *Session) abortClone(ctx context.Context, changeID string, from covered, id zvm.TaskID) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Abandon,
-		fmt.Errorf("not aborted within %v", s.limits.Abandon))
+func (s *Session) abortClone(ctx context.Context, changeID string, from TaggedCheckpoint, id zvm.TaskID) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Abandon, fmt.Errorf("not aborted within %v", s.limits.Abandon))
 	defer cancel()
 	err := s.zvm.AbortClone(ctx, from.VPGID)
 	if err == nil {

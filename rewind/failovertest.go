@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/task"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -40,6 +41,11 @@ type TestRecord struct {
 	VMs          []VM             `json:"vms"`
 	// TaskID is the start's. It is empty for a test that was found running.
 	TaskID zvm.TaskID `json:"taskId"`
+	// MarkID is the checkpoint whose name tells every process of this test. It is empty for a test that was found running,
+	// and where the VPG took no checkpoint: after a crash nobody can then tell whose the test is.
+	MarkID zvm.CheckpointID `json:"markId"`
+	// Deadline is what [For] came to, server clock; zero when it was not given.
+	Deadline time.Time `json:"deadline,omitzero"`
 	// Stage is the server's word for how far the test is, empty once it was stopped.
 	Stage string `json:"stage"`
 }
@@ -57,9 +63,16 @@ func (t *Test) Record() TestRecord {
 // Where the guard has several checkpoints, the local one is taken, or the one that [InVPG] names. When ctx ends after
 // the start was sent, the test is stopped again on a context of its own.
 //
+// The start is announced in the VPG's journal first, by one more tagged checkpoint, so that [Session.Sweep] knows the test
+// again when this process is gone, and its deadline if [For] gives one.
+//
 // Errors: [ErrNotProven], [ErrCheckpointGone], [ErrTestRunning], [*LeftOpenError] when what was started could not be
 // stopped.
 func (s *Session) StartTest(ctx context.Context, g *Guard, opts ...PlaceOption) (*Test, error) {
+	opts, lasts, err := withoutFor(opts)
+	if err != nil {
+		return nil, err
+	}
 	from, err := s.chooseStart(ctx, g, opts)
 	if err != nil {
 		return nil, err
@@ -71,10 +84,11 @@ func (s *Session) StartTest(ctx context.Context, g *Guard, opts ...PlaceOption) 
 	case stage != "":
 		return nil, fmt.Errorf("%s: %w (%s)", from.VPGName, ErrTestRunning, stage)
 	}
-	start, err := s.beforeStarting(ctx, from.TaggedCheckpoint, zvm.TypeFailoverTest)
+	start, err := s.beforeStarting(ctx, g, from, LeftTest, lasts)
 	if err != nil {
 		return nil, t.failed("starting", err)
 	}
+	t.record.MarkID, t.record.Deadline = start.mark.CheckpointID, start.mark.until
 	id, err := s.zvm.StartFailoverTest(ctx, from.VPGID, from.CheckpointID, from.ids())
 	if t.record.TaskID, err = start.settle(ctx, id, err); err != nil {
 		return nil, t.failed("starting", start.mayBeOpen(err, "failover test of VPG", from.VPGName, command("test stop", g.record.ChangeID)))
@@ -126,20 +140,27 @@ func (t *Test) failed(doing string, err error) error {
 	return fmt.Errorf("%s a failover test of %s: %w", doing, t.record.VPGName, err)
 }
 
-// abandon stops a test that did not come to run, or not in time for its caller. A test that is being set up can be
-// neither used nor stopped: its start is followed to its end first.
+// abandon stops a test that did not come to run, or not in time for its caller.
 func (t *Test) abandon(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), t.s.limits.Abandon,
-		fmt.Errorf("not stopped within %v", t.s.limits.Abandon))
+	return t.end(context.WithoutCancel(ctx), "abandoned before it was used")
+}
+
+// end stops a test whatever it is doing. One that is being set up can be neither used nor stopped: its start is followed
+// to its end first. When that is a failure, what runs all the same is another's, or cannot be told from one.
+func (t *Test) end(ctx context.Context, why string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, t.s.limits.Abandon, fmt.Errorf("not stopped within %v", t.s.limits.Abandon))
 	defer cancel()
 	_, err := task.Wait(ctx, t.s.zvm, t.record.TaskID, task.WithSchedule(t.s.schedule))
 	var failed *task.Error
-	if errors.As(err, &failed) {
-		if stage, err := t.stage(ctx); err == nil && stage == "" {
-			return nil
-		}
+	if !errors.As(err, &failed) {
+		return t.Stop(ctx, TestFailed, why)
 	}
-	return t.Stop(ctx, TestFailed, "abandoned before it was used")
+	if stage, err := t.stage(ctx); err == nil && stage == "" {
+		return nil
+	}
+	open := t.leftOpen(err)
+	open.MayBe = true
+	return open
 }
 
 // Stop stops the test and waits until it is torn down. The summary goes into the site's records behind the change's id.
@@ -150,13 +171,16 @@ func (t *Test) Stop(ctx context.Context, result TestResult, summary string) erro
 	}
 	err := t.stop(ctx, result, fmt.Sprintf("change %s: %s", t.record.ChangeID, summary))
 	if err != nil {
-		return &LeftOpenError{
-			What: "failover test of VPG", ID: t.record.VPGName,
-			Command: command("test stop", t.record.ChangeID), Err: err,
-		}
+		return t.leftOpen(err)
 	}
 	t.record.Stage = ""
 	return nil
+}
+
+func (t *Test) leftOpen(err error) *LeftOpenError {
+	return &LeftOpenError{
+		What: "failover test of VPG", ID: t.record.VPGName, Command: command("test stop", t.record.ChangeID), Err: err,
+	}
 }
 
 func (t *Test) stop(ctx context.Context, result TestResult, summary string) error {

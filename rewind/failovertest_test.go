@@ -141,8 +141,13 @@ func TestLaw5_ACloneThatCannotBeWatchedIsAborted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, zvmtest.WithCloneTime(time.Hour))
 	g := w.guard(t, "web01")
-	w.sim.On("GET", "/v1/tasks/*").Status(403, `{"Message":"no"}`)
-	if _, err := w.Clone(t.Context(), g); err == nil {
+	s, err := w.With(rewind.WithProgress(func(e rewind.Event) {
+		if e.Stage == rewind.StageListed { // the clone is announced, and its own task comes next
+			w.sim.On("GET", "/v1/tasks/*").Status(403, `{"Message":"no"}`)
+		}
+	}))
+	must(t, err)
+	if _, err := s.Clone(t.Context(), g); err == nil {
 		t.Error("a clone nobody saw was taken for made")
 	}
 	if n := w.sim.Count("POST", "/v1/vpgs/*/CloneAbort"); n != 1 || len(w.sim.Clones()) != 0 {

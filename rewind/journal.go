@@ -30,10 +30,22 @@ type standing struct {
 	tag Tag
 }
 
-// ourTags yields the tagged checkpoints of ours in one journal from a moment on, oldest first as far as the server
-// keeps order. It lists the journal piece by piece and holds on to nothing but our own rows.
+// ourTags yields the tagged checkpoints of ours in one journal from a moment on, as [Session.tagged] does.
 func (s *Session) ourTags(ctx context.Context, vpg VPGProtection, from, now time.Time) iter.Seq2[standing, error] {
 	return func(yield func(standing, error) bool) {
+		for cp, err := range s.tagged(ctx, vpg, from, now) {
+			tag, ours := ParseTag(cp.Tag)
+			if (ours || err != nil) && !yield(standing{cp, tag}, err) {
+				return
+			}
+		}
+	}
+}
+
+// tagged yields the checkpoints of one journal whose names begin as ours do, from a moment on, oldest first as far as the
+// server keeps order. It lists the journal piece by piece and holds on to nothing but those rows.
+func (s *Session) tagged(ctx context.Context, vpg VPGProtection, from, now time.Time) iter.Seq2[zvm.Checkpoint, error] {
+	return func(yield func(zvm.Checkpoint, error) bool) {
 		seen := map[zvm.CheckpointID]bool{}
 		from := latest(from, vpg.earliest, now.Add(-longestJournal)).Add(-windowMargin)
 		for ; from.Before(now); from = from.Add(journalChunk) {
@@ -44,15 +56,14 @@ func (s *Session) ourTags(ctx context.Context, vpg VPGProtection, from, now time
 			}
 			for cp, err := range s.zvm.ListCheckpoints(ctx, vpg.VPGID, window) {
 				if err != nil {
-					yield(standing{}, err)
+					yield(zvm.Checkpoint{}, err)
 					return
 				}
-				tag, ours := ParseTag(cp.Tag)
-				if !ours || cp.Time.IsZero() || seen[cp.ID] {
+				if !strings.HasPrefix(strings.TrimSpace(cp.Tag), tagPrefix) || cp.Time.IsZero() || seen[cp.ID] {
 					continue
 				}
 				seen[cp.ID] = true
-				if !yield(standing{cp, tag}, nil) {
+				if !yield(cp, nil) {
 					return
 				}
 			}

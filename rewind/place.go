@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -22,6 +23,7 @@ type place struct {
 	vm, vpg string
 
 	pinFirst bool
+	lasts    *time.Duration
 }
 
 // covered is a checkpoint of a guard with the VMs that are wanted from it.
@@ -48,6 +50,9 @@ func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
 	}
 	if p.pinFirst {
 		return nil, errPinFirst
+	}
+	if p.lasts != nil {
+		return nil, errFor
 	}
 	if meant := slices.DeleteFunc(slices.Clone(g.record.VMs), func(vm VM) bool { return !p.means(vm) }); p.vm != "" && len(meant) > 1 {
 		ambiguous := &AmbiguousVMError{Wanted: p.vm}

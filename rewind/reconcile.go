@@ -17,29 +17,47 @@ import (
 // sent once.
 type startedTask struct {
 	s      *Session
-	from   TaggedCheckpoint
+	vpg    zvm.VPG
 	kind   string
-	since  time.Time // server clock
+	mark   announced
+	insert zvm.TaskID // of the same initiator, empty when none is known
+	since  time.Time  // server clock
 	before []zvm.TaskID
 }
 
-// beforeStarting notes which tasks there are, so that a new one can be told.
-func (s *Session) beforeStarting(ctx context.Context, from TaggedCheckpoint, kind string) (*startedTask, error) {
+// beforeStarting announces the start, and notes which tasks there are, so that a new one can be told.
+func (s *Session) beforeStarting(ctx context.Context, g *Guard, from covered, kind LeftoverKind, lasts time.Duration) (*startedTask, error) {
+	vpg, err := s.zvm.GetVPG(ctx, from.VPGID)
+	if err != nil {
+		return nil, fmt.Errorf("reading the state of %s: %w", shown(from.VPGName), err)
+	}
 	clock, err := s.readClock(ctx)
 	if err != nil {
 		return nil, err
 	}
-	st := &startedTask{s: s, from: from, kind: kind, since: clock.read.Add(-windowMargin)}
+	st := &startedTask{s: s, vpg: vpg, kind: kind.startedBy(), insert: from.TaskID, since: clock.read.Add(-windowMargin)}
+	st.mark, err = s.announce(ctx, vpg, clock, mark{
+		agent: g.record.Agent, kind: kind, checkpoint: from.CheckpointID, change: g.record.ChangeID,
+	}, lasts)
+	if err != nil {
+		return nil, err
+	}
+	if st.mark.TaskID != "" {
+		st.insert = st.mark.TaskID
+	}
 	tasks, err := st.list(ctx)
+	if err != nil {
+		return nil, errors.Join(err, s.withdraw(ctx, vpg, st.mark))
+	}
 	for _, t := range tasks {
 		st.before = append(st.before, t.ID)
 	}
-	return st, err
+	return st, nil
 }
 
 func (st *startedTask) list(ctx context.Context) ([]zvm.Task, error) {
 	tasks, err := st.s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: st.kind, StartedAfter: st.since})
-	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !concernsVPG(t, st.from.VPGID) }), err
+	return slices.DeleteFunc(tasks, func(t zvm.Task) bool { return !concernsVPG(t, st.vpg.ID) }), err
 }
 
 func concernsVPG(t zvm.Task, vpg zvm.VPGID) bool {
@@ -52,8 +70,11 @@ func sameID[ID ~string](a, b ID) bool { return strings.EqualFold(string(a), stri
 // settle returns the task of a write that was answered, or finds that of one whose answer was lost. It looks on a
 // context of its own, since what was started has to be closed after the caller has left as well.
 func (st *startedTask) settle(ctx context.Context, id zvm.TaskID, err error) (zvm.TaskID, error) {
+	if err == nil {
+		return id, nil
+	}
 	if !errors.Is(err, zvm.ErrOutcomeUnknown) {
-		return id, err
+		return "", errors.Join(err, st.s.withdraw(ctx, st.vpg, st.mark))
 	}
 	lost := err
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), st.s.limits.Reconcile,
@@ -83,10 +104,10 @@ func (st *startedTask) settle(ctx context.Context, id zvm.TaskID, err error) (zv
 // initiator returns how the server calls whoever this session logs in as: the initiator of the guard's own insert. Without
 // it nobody's task can be told from ours.
 func (st *startedTask) initiator(ctx context.Context) (string, error) {
-	if st.from.TaskID == "" {
+	if st.insert == "" {
 		return "", errors.New("the guard does not know its insert's task, so that ours cannot be told from another's")
 	}
-	insert, err := st.s.zvm.GetTask(ctx, st.from.TaskID)
+	insert, err := st.s.zvm.GetTask(ctx, st.insert)
 	if err != nil {
 		return "", fmt.Errorf("asking who we are: %w", err)
 	}

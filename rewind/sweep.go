@@ -1,112 +1,287 @@
 package rewind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/zerto-rewind/zerto-rewind/task"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
-// Leftover is something of ours that is open at the server: an FLR session on a checkpoint that bears our tag.
+// LeftoverKind says what was left open.
+type LeftoverKind string
+
+// The kinds of leftovers.
+const (
+	LeftFLR   LeftoverKind = "flr"
+	LeftTest  LeftoverKind = "test"
+	LeftClone LeftoverKind = "clone"
+)
+
+// startedBy is the type of the task that starts one.
+func (k LeftoverKind) startedBy() string {
+	switch k {
+	case LeftTest:
+		return zvm.TypeFailoverTest
+	case LeftClone:
+		return zvm.TypeClone
+	}
+	return zvm.TypeFLRMount
+}
+
+// Leftover is something open at the server that is ours, or may be: an FLR session, a failover test, or a clone.
 type Leftover struct {
-	FLRSessionID zvm.SessionID    `json:"flrSessionId"`
+	Kind         LeftoverKind     `json:"kind"`
+	FLRSessionID zvm.SessionID    `json:"flrSessionId"` // of an FLR session alone
+	TaskID       zvm.TaskID       `json:"taskId"`       // of what started a test or a clone, empty when not known
 	VPGID        zvm.VPGID        `json:"vpgId"`
 	VPGName      string           `json:"vpgName"`
-	VMID         zvm.VMID         `json:"vmId"`
+	VMID         zvm.VMID         `json:"vmId"` // of an FLR session alone
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
 	ChangeID     string           `json:"changeId"`
-	MountedAt    time.Time        `json:"mountedAt"` // server clock, zero when not given
-	// InUse is true while the server counts work in the session. Such a session is left alone.
+	OpenedAt     time.Time        `json:"openedAt"`          // server clock, zero when not given
+	Deadline     time.Time        `json:"deadline,omitzero"` // server clock, zero when there is none; see [For]
+	// Ours is true when the server's own records show that it was opened by whoever wrote its tag.
+	Ours bool `json:"ours"`
+	// InUse is true while the server counts work in an FLR session.
 	InUse bool `json:"inUse"`
-	// Closed is true once the server no longer lists the session.
+	// Reason says why Sweep with [Apply] leaves it alone, empty when it does not.
+	Reason string `json:"reason"`
+	// Closed is true once the server no longer lists the session, runs the test, or makes the clone.
 	Closed bool `json:"closed"`
 }
 
 // SweepOption changes what [Session.Sweep] does.
 type SweepOption func(*sweepOptions)
 
-type sweepOptions struct{ apply bool }
+type sweepOptions struct{ apply, all bool }
 
-// Apply has what is found closed.
+// Apply has what is found closed: FLR sessions that are not in use, and tests and clones past their deadline.
 func Apply() SweepOption { return func(o *sweepOptions) { o.apply = true } }
 
-// Sweep finds what a crash left open, from the server's own truth, and closes it if [Apply] is given. It looks only at
-// what carries a tag of ours, and leaves alone what is in use. It cannot tell a leftover from the session of another
-// process that is at work between two downloads.
+// All extends [Apply] to tests and clones of ours before their deadline or without one, and to FLR sessions on a checkpoint
+// of ours that somebody else than the writer of its tag has mounted.
+func All() SweepOption { return func(o *sweepOptions) { o.all = true } }
+
+// Sweep finds what a crash left open, from the server's own truth, and closes it if [Apply] is given.
 //
-// A session that could not be closed is a [*LeftOpenError], beside the list.
+// An FLR session is ours when its checkpoint bears a tag of ours. A failover test or a clone is ours when the mark that
+// [Session.StartTest] or [Session.Clone] left stands in the VPG's journal, its start is the only one there since, soon
+// after, and whoever initiated it initiated the mark as well. What looks like ours and cannot be shown to be is listed
+// with the reason and never touched, as is an FLR session in use, and a finished clone, which Zerto never removes. Of
+// everything else Sweep says nothing.
+//
+// It cannot tell a leftover from what another process is at work on: an FLR session between two downloads, say.
+//
+// What could not be closed is a [*LeftOpenError], beside the list.
 func (s *Session) Sweep(ctx context.Context, opts ...SweepOption) ([]Leftover, error) {
-	var o sweepOptions
+	w := &sweep{s: s}
 	for _, opt := range opts {
-		opt(&o)
+		opt(&w.sweepOptions)
 	}
 	open, err := s.zvm.ListFLRSessions(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
-	if len(open) == 0 {
-		return []Leftover{}, nil
+	clones, err := s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: zvm.TypeClone})
+	if err != nil {
+		return nil, fmt.Errorf("sweep: %w", err)
 	}
 	inv, clock, err := s.look(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
+	w.clock = clock
 	left := []Leftover{}
 	var failures []error
-	for id, sessions := range byVPG(open) {
-		if vpg, listed := inv.vpgs[id]; listed {
-			found, err := s.leftovers(ctx, vpg, clock, sessions)
-			if err != nil {
-				failures = append(failures, fmt.Errorf("sweep: journal of %s: %w", shown(vpg.Name), err))
-			}
-			left = append(left, found...)
-		}
-	}
-	slices.SortFunc(left, func(a, b Leftover) int { return strings.Compare(string(a.FLRSessionID), string(b.FLRSessionID)) })
-	if !o.apply {
-		return left, errors.Join(failures...)
-	}
-	for i := range left {
-		l := &left[i]
-		if l.InUse {
+	for _, id := range slices.Sorted(maps.Keys(inv.vpgs)) {
+		v := suspect{VPG: inv.vpgs[id]}
+		v.sessions = slices.DeleteFunc(slices.Clone(open), func(f zvm.FLRSession) bool { return !sameID(f.VPG, id) })
+		v.clones = slices.DeleteFunc(slices.Clone(clones), func(t zvm.Task) bool { return !concernsVPG(t, id) })
+		if len(v.sessions) == 0 && len(v.clones) == 0 && v.FailoverTestStage == "" {
 			continue
 		}
-		target := zvm.FLRTarget{VPG: l.VPGID, VM: l.VMID, Checkpoint: l.CheckpointID}
-		err := s.unmount(ctx, mounted{FLRTarget: target, session: l.FLRSessionID, vpgName: l.VPGName})
-		l.Closed = err == nil
+		found, err := w.leftovers(ctx, v)
+		if err != nil {
+			failures = append(failures, fmt.Errorf("sweep: VPG %s: %w", shown(v.Name), err))
+		}
+		left = append(left, found...)
+	}
+	slices.SortStableFunc(left, func(a, b Leftover) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), a.OpenedAt.Compare(b.OpenedAt))
+	})
+	return left, errors.Join(failures...)
+}
+
+// sweep is one run of [Session.Sweep].
+type sweep struct {
+	sweepOptions
+
+	s     *Session
+	clock serverClock
+}
+
+// suspect is a VPG with what is open there.
+type suspect struct {
+	zvm.VPG
+
+	sessions []zvm.FLRSession
+	clones   []zvm.Task
+}
+
+// leftovers tells by the journal of a VPG which of what is open there is ours, or looks like it, and closes it if that is
+// asked for, each kind as soon as it is known: what is open changes. What was found before an error is returned beside it.
+func (w *sweep) leftovers(ctx context.Context, v suspect) ([]Leftover, error) {
+	j, err := w.s.readJournal(ctx, vpgProtection(v.VPG), w.clock.now())
+	if err != nil || !j.ours() {
+		return nil, err
+	}
+	var left []Leftover
+	var failures []error
+	for _, find := range []func(context.Context, suspect, journal) ([]Leftover, error){w.sessions, w.test, w.clones} {
+		found, err := find(ctx, v, j)
 		failures = append(failures, err)
+		for _, l := range found {
+			l.VPGID, l.VPGName = v.ID, v.Name
+			if w.apply && l.Reason == "" {
+				err := w.close(ctx, l)
+				l.Closed = err == nil
+				failures = append(failures, err)
+			}
+			left = append(left, l)
+		}
 	}
 	return left, errors.Join(failures...)
 }
 
-func byVPG(sessions []zvm.FLRSession) map[zvm.VPGID][]zvm.FLRSession {
-	grouped := map[zvm.VPGID][]zvm.FLRSession{}
-	for _, f := range sessions {
-		grouped[f.VPG] = append(grouped[f.VPG], f)
-	}
-	return grouped
-}
-
-// leftovers tells by the tags of their checkpoints which sessions of a VPG are ours. A checkpoint that is in the journal
-// no more tells nothing: its session is then not ours to close.
-func (s *Session) leftovers(ctx context.Context, vpg zvm.VPG, clock serverClock, sessions []zvm.FLRSession) ([]Leftover, error) {
+// sessions lists the FLR sessions on checkpoints of ours. A checkpoint that is in the journal no more tells nothing: its
+// session is then not ours to close.
+func (w *sweep) sessions(ctx context.Context, v suspect, j journal) ([]Leftover, error) {
 	var left []Leftover
-	for st, err := range s.ourTags(ctx, vpgProtection(vpg), time.Time{}, clock.now()) {
-		if err != nil {
-			return nil, err
+	for _, f := range v.sessions {
+		st, ours := j.tags[f.Checkpoint]
+		if !ours {
+			continue
 		}
-		for _, f := range sessions {
-			if f.Checkpoint == st.ID {
-				left = append(left, Leftover{
-					FLRSessionID: f.ID, VPGID: vpg.ID, VPGName: vpg.Name, VMID: f.VM, CheckpointID: f.Checkpoint,
-					ChangeID: st.tag.Change, MountedAt: f.MountTime.Time, InUse: f.RunningTasks > 0,
-				})
-			}
+		l := Leftover{
+			Kind: LeftFLR, FLRSessionID: f.ID, VMID: f.VM, CheckpointID: f.Checkpoint,
+			ChangeID: st.tag.Change, OpenedAt: f.MountTime.Time, InUse: f.RunningTasks > 0,
 		}
+		other, err := w.s.mountedByAnother(ctx, v.ID, f.ID, st)
+		l.Ours = err == nil && other == ""
+		switch {
+		case err != nil:
+			l.Reason = unproven("who mounted it cannot be looked up")
+			return append(left, l), err
+		case l.InUse:
+			l.Reason = "it is in use"
+		case other != "" && !w.all:
+			l.Reason = fmt.Sprintf("%s mounted it, who did not write the tag", shown(other))
+		}
+		left = append(left, l)
 	}
 	return left, nil
+}
+
+// test lists the failover test that runs at a VPG.
+func (w *sweep) test(ctx context.Context, v suspect, j journal) ([]Leftover, error) {
+	if v.FailoverTestStage == "" {
+		return nil, nil
+	}
+	l := Leftover{Kind: LeftTest}
+	marks := j.marks[LeftTest]
+	if len(marks) == 0 {
+		l.Reason = unproven(noMark)
+		return []Leftover{l}, nil
+	}
+	last := marks[len(marks)-1]
+	starts, err := w.s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: zvm.TypeFailoverTest, StartedAfter: last.at})
+	if err != nil {
+		l.Reason = unproven("its start cannot be looked up")
+		return []Leftover{l}, err
+	}
+	starts = slices.DeleteFunc(starts, func(t zvm.Task) bool { return !concernsVPG(t, v.ID) })
+	start, doubt, err := w.s.startUnder(ctx, v.ID, last, starts)
+	l.TaskID, l.OpenedAt = start.ID, start.Started
+	if doubt != "" {
+		l.Reason = unproven(doubt)
+		return []Leftover{l}, err
+	}
+	return []Leftover{w.announced(l, last)}, nil
+}
+
+// clones lists the clones of ours, of which a server tells by their tasks alone.
+func (w *sweep) clones(ctx context.Context, v suspect, j journal) ([]Leftover, error) {
+	var left []Leftover
+	var failures []error
+	doubts, marks := map[zvm.TaskID]string{}, j.marks[LeftClone]
+	for i, m := range marks {
+		starts := slices.DeleteFunc(slices.Clone(v.clones), func(t zvm.Task) bool {
+			return t.Started.Before(m.at) || i+1 < len(marks) && !t.Started.Before(marks[i+1].at)
+		})
+		start, doubt, err := w.s.startUnder(ctx, v.ID, m, starts)
+		failures = append(failures, err)
+		if doubt != "" {
+			for _, t := range starts {
+				doubts[t.ID] = doubt
+			}
+			continue
+		}
+		doubts[start.ID] = ""
+		l := w.announced(Leftover{Kind: LeftClone, TaskID: start.ID, OpenedAt: start.Started}, m)
+		switch {
+		case start.State == task.Completed:
+			l.Reason = "it is finished: " + cloneNote
+		case start.State.Terminal():
+			continue // it ended without a clone
+		}
+		left = append(left, l)
+	}
+	for _, t := range v.clones {
+		doubt, known := doubts[t.ID]
+		if !known {
+			doubt = noMark
+		}
+		if !t.State.Terminal() && doubt != "" {
+			left = append(left, Leftover{Kind: LeftClone, TaskID: t.ID, OpenedAt: t.Started, Reason: unproven(doubt)})
+		}
+	}
+	return left, errors.Join(failures...)
+}
+
+const noMark = "no mark in the journal announces it"
+
+func unproven(doubt string) string { return "it cannot be shown to be ours: " + doubt }
+
+// announced completes what is ours with what its mark says of it.
+func (w *sweep) announced(l Leftover, m mark) Leftover {
+	l.Ours, l.ChangeID, l.CheckpointID, l.Deadline = true, m.change, m.checkpoint, m.until
+	switch {
+	case w.all:
+	case m.until.IsZero():
+		l.Reason = "it has no deadline"
+	case w.clock.now().Before(m.until):
+		l.Reason = "its deadline is not over"
+	}
+	return l
+}
+
+// close closes a leftover, or names what could not be closed.
+func (w *sweep) close(ctx context.Context, l Leftover) error {
+	switch l.Kind {
+	case LeftTest:
+		t := &Test{s: w.s, record: TestRecord{ChangeID: l.ChangeID, VPGID: l.VPGID, VPGName: l.VPGName, TaskID: l.TaskID}}
+		return t.end(ctx, "left over, and ended by a sweep")
+	case LeftClone:
+		return w.s.abortClone(ctx, l.ChangeID, TaggedCheckpoint{VPGID: l.VPGID, VPGName: l.VPGName}, l.TaskID)
+	case LeftFLR:
+	}
+	target := zvm.FLRTarget{VPG: l.VPGID, VM: l.VMID, Checkpoint: l.CheckpointID}
+	return w.s.unmount(ctx, mounted{FLRTarget: target, at: w.s, session: l.FLRSessionID, vpgName: l.VPGName})
 }

@@ -83,7 +83,11 @@ type world struct {
 
 func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	t.Helper()
-	sim := start(t, opts...)
+	return newWorldAt(t, start(t, opts...))
+}
+
+func newWorldAt(t *testing.T, sim *zvmtest.Server) *world {
+	t.Helper()
 	w := &world{sim: sim}
 	w.local = sim.AddVPG("web-local", zvmtest.VPGConfig{})
 	w.remote = sim.AddVPG("web-dr", zvmtest.VPGConfig{RecoverySite: sim.AddPeerSite("DR")})

@@ -18,6 +18,7 @@ const (
 	TypeFailoverTest     = "FailOverTest"
 	TypeStopFailoverTest = "StopFailOverTest"
 	TypeClone            = "Clone"
+	TypeFLRMount         = "FlrJournalMount"
 )
 
 // Task is a Zerto task with what it concerns.

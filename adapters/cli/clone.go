@@ -100,4 +100,5 @@ func showClone(t *table, c *rewind.Cloned) {
 	t.row("site", c.RecoverySite)
 	t.row("checkpoint", string(c.CheckpointID)+" of "+moment(c.Timestamp))
 	t.row("task", string(c.TaskID))
+	t.row("note", c.Note)
 }

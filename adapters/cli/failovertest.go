@@ -52,7 +52,8 @@ func (a *app) testStart() *cobra.Command {
 		Short: "Start a failover test, and with --for stop it again",
 		Long: `Start boots a copy of the VM from the change's tagged checkpoint in the test network of the VPG's recovery site, while
 the VM itself runs on and stays protected. It returns once the test runs, and says what stops it. With --for it waits
-that long and stops the test, and does so at once when it is interrupted.
+that long and stops the test, and does so at once when it is interrupted; when it is killed, sweep --apply does so after
+the same time.
 
 On a terminal it asks before it starts anything; scripts say --yes.`,
 		Args: exactly(),
@@ -60,7 +61,7 @@ On a terminal it asks before it starts anything; scripts say --yes.`,
 		if end.given() && duration == 0 {
 			return &usageError{errors.New("--passed, --failed and --summary are for the stop that --for leads to")}
 		}
-		test, err := a.startTest(ctx, at, yes)
+		test, err := a.startTest(ctx, at, yes, duration)
 		if err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ On a terminal it asks before it starts anything; scripts say --yes.`,
 	return c
 }
 
-func (a *app) startTest(ctx context.Context, at target, yes consent) (*rewind.Test, error) {
+func (a *app) startTest(ctx context.Context, at target, yes consent, duration time.Duration) (*rewind.Test, error) {
 	ctx, cancel := a.limited(ctx)
 	defer cancel()
 	if err := a.canAsk(yes, "start a failover test"); err != nil {
@@ -95,7 +96,15 @@ func (a *app) startTest(ctx context.Context, at target, yes consent) (*rewind.Te
 	if err := a.ask(ctx, yes, vm, "This boots a copy of "+vm+" at the recovery site."); err != nil {
 		return nil, err
 	}
-	return session.StartTest(ctx, guard, at.options()...)
+	opts := at.options()
+	if duration > 0 {
+		opts = append(opts, rewind.For(duration))
+	}
+	test, err := session.StartTest(ctx, guard, opts...)
+	if err == nil && test.Record().MarkID == "" {
+		a.say("%s takes no checkpoint now: if this process is killed, sweep will not know the test", test.Record().VPGName)
+	}
+	return test, err
 }
 
 // runTest lets a test run for a while and stops it, also when ctx ends before: what it has opened is closed.
@@ -192,6 +201,9 @@ func (a *app) showTest(s shownTest) error {
 		t.row("vpg", s.VPGName)
 		t.row("checkpoint", string(s.CheckpointID))
 		t.row("task", orDash(string(s.TaskID)))
+		if !s.Deadline.IsZero() {
+			t.row("until", moment(s.Deadline))
+		}
 		if s.Stopped {
 			t.row("stage", "stopped")
 			return

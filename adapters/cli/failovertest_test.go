@@ -199,3 +199,25 @@ func TestAGroupNamesItsCommands(t *testing.T) {
 	w.run("test").want(t, 64, "missing: start or status or stop", "see zerto-rewind test --help")
 	w.run("clone", "frob").want(t, 64, `unknown command "frob": want start or abort`)
 }
+
+func TestLaw5_SweepStopsAFailoverTestThatNobodyStopped(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	w.mustRun("test", "start", "--change", "c1", "--yes")
+	w.run("sweep", "--all").want(t, 64, "--apply")
+	dry := w.mustRun("sweep")
+	if !strings.Contains(dry.out, "it has no deadline") || strings.Contains(dry.err, "--apply") {
+		t.Errorf("dry: %s%s", dry.out, dry.err)
+	}
+	w.mustRun("sweep", "--apply", "--all")
+	if n := len(w.sim.LiveTests()); n != 0 {
+		t.Errorf("%d tests are left", n)
+	}
+}
+
+func TestAFailoverTestThatIsNotMarkedIsSaid(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	w.local.SetStatus(1, 23) // bitmap sync
+	w.mustRun("test", "start", "--change", "c1", "--vpg", "web-local", "--yes").want(t, 0, "sweep will not know the test")
+}

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,12 +12,17 @@ import (
 )
 
 func (a *app) sweep() *cobra.Command {
-	var apply bool
+	var apply, all bool
 	c := a.command(cobra.Command{
-		Use:   "sweep [--apply]",
-		Short: "Find the FLR sessions that a crash left open, and close them with --apply",
-		Long: `Sweep lists the FLR sessions whose checkpoint bears a tag of ours, as the ZVM lists them. It closes nothing without
---apply, never touches a session on any other checkpoint, and leaves one alone that is in use.`,
+		Use:   "sweep [--apply [--all]]",
+		Short: "Find the mounts, failover tests and clones that a crash left open, and close them with --apply",
+		Long: `Sweep lists, from the ZVM's own records, what a crash left open: FLR sessions on checkpoints that bear a tag of ours, and
+the failover tests and clones that a mark in the journal announces as ours. It closes nothing without --apply.
+
+With --apply it closes FLR sessions that are not in use, and stops tests and clones that are past the deadline they were
+started with. With --all as well it does not wait for deadlines, and closes FLR sessions on our checkpoints that somebody
+else has mounted. What cannot be shown to be ours is listed with the reason and never touched. A finished clone is listed
+and stays: Zerto never removes it.`,
 		Args: exactly(),
 	}, 10*time.Minute, func(ctx context.Context, _ []string) error {
 		session, _, err := a.session()
@@ -23,8 +30,14 @@ func (a *app) sweep() *cobra.Command {
 			return err
 		}
 		var opts []rewind.SweepOption
+		if all && !apply {
+			return &usageError{errors.New("--all is for what --apply closes")}
+		}
 		if apply {
 			opts = append(opts, rewind.Apply())
+		}
+		if all {
+			opts = append(opts, rewind.All())
 		}
 		left, err := session.Sweep(ctx, opts...)
 		if left == nil {
@@ -36,12 +49,13 @@ func (a *app) sweep() *cobra.Command {
 		if showErr := a.result(list, func(t *table) { showLeft(t, left) }); showErr != nil && err == nil {
 			return showErr
 		}
-		if !apply && len(left) > 0 && !a.json {
+		if !apply && !a.json && slices.ContainsFunc(left, func(l rewind.Leftover) bool { return l.Reason == "" }) {
 			a.say("--apply closes them")
 		}
 		return err
 	})
 	c.Flags().BoolVar(&apply, "apply", false, "close what is found")
+	c.Flags().BoolVar(&all, "all", false, "before their deadlines too, and whoever has mounted a checkpoint of ours")
 	return c
 }
 
@@ -50,8 +64,12 @@ func showLeft(t *table, left []rewind.Leftover) {
 		t.row("nothing of ours is open")
 		return
 	}
-	t.row("FLR SESSION", "VPG", "CHANGE", "MOUNTED", "IN USE", "CLOSED")
+	t.row("KIND", "ID", "VPG", "CHANGE", "OPENED", "CLOSED", "LEFT ALONE")
 	for _, l := range left {
-		t.row(string(l.FLRSessionID), l.VPGName, l.ChangeID, moment(l.MountedAt), yesNo(l.InUse), yesNo(l.Closed))
+		id := string(l.FLRSessionID)
+		if l.Kind != rewind.LeftFLR {
+			id = string(l.TaskID)
+		}
+		t.row(string(l.Kind), orDash(id), l.VPGName, orDash(l.ChangeID), moment(l.OpenedAt), yesNo(l.Closed), orDash(l.Reason))
 	}
 }
