@@ -39,7 +39,9 @@ type DiffSide struct {
 	ChangeID     string           `json:"changeId"`
 	VPGID        zvm.VPGID        `json:"vpgId"`
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
-	Tag          string           `json:"tag"`
+	// RecoverySiteID is as in [Recovery].
+	RecoverySiteID zvm.SiteID `json:"recoverySiteId,omitempty"`
+	Tag            string     `json:"tag"`
 	// CheckpointTime is the server's.
 	CheckpointTime time.Time `json:"checkpointTime"`
 	// GuestPath starts with the partition, in the server's own spelling. It is empty for the top of a session, and when

@@ -36,6 +36,7 @@ func (s *Session) readTree(
 	t := &tree{
 		side: DiffSide{
 			ChangeID: changeID, VPGID: from.VPGID, CheckpointID: from.CheckpointID, Tag: from.Tag, CheckpointTime: from.Timestamp,
+			RecoverySiteID: from.at.site,
 		},
 		items: map[string]treeItem{}, listed: map[string]bool{}, whole: true,
 	}

@@ -57,8 +57,8 @@ func (e *AmbiguousVMError) Error() string {
 	return strings.TrimSuffix(b.String(), ";")
 }
 
-// AmbiguousVPGError says that a change stands in several VPGs from which its VMs could be started or cloned, none of them
-// the obvious one. Name one with [InVPG], or a VM with [FromVM].
+// AmbiguousVPGError says that a change stands in several VPGs from which its VMs could be started, cloned or mounted, none
+// of them the obvious one. Name one with [InVPG], or a VM with [FromVM].
 type AmbiguousVPGError struct {
 	ChangeID string
 	VPGs     []string
@@ -159,13 +159,19 @@ func (e *CheckpointNotListedError) Unwrap() error { return e.Err }
 
 // NotLocalError says that files cannot come back through this ZVM, and what can be done. It matches [ErrNotLocal].
 type NotLocalError struct {
-	ChangeID      string
-	RecoverySites []string
+	ChangeID string
+	// RecoverySites are where they can. An identifier is empty when the ZVM lists the VPG no more.
+	RecoverySites []zvm.SiteRef
 }
 
 func (e *NotLocalError) Error() string {
-	return fmt.Sprintf("change %s: %v; file-level recovery runs at the recovery site (%s): ask that site's ZVM, or use a clone or a failover test",
-		shown(e.ChangeID), ErrNotLocal, shown(strings.Join(e.RecoverySites, ", ")))
+	sites := make([]string, len(e.RecoverySites))
+	for i, s := range e.RecoverySites {
+		sites[i] = strings.TrimSpace(fmt.Sprintf("%s %s", shown(s.Name), shown(string(s.ID))))
+	}
+	return fmt.Sprintf("change %s: %v; file-level recovery runs at the recovery site (%s): "+
+		"give the session that site's ZVM (WithRecoverySite), or start a failover test or a clone",
+		shown(e.ChangeID), ErrNotLocal, strings.Join(sites, ", "))
 }
 
 // Is matches [ErrNotLocal].
@@ -229,12 +235,13 @@ func (e *LeftOpenError) Error() string {
 // Unwrap returns why closing failed.
 func (e *LeftOpenError) Unwrap() error { return e.Err }
 
-const sweepCommand = "zerto-rewind sweep --apply"
-
 // command is a line for a shell that names a change, whose id anybody may have chosen.
 func command(words, changeID string) string {
-	return "zerto-rewind " + words + " --change '" + strings.ReplaceAll(shown(changeID), "'", `'\''`) + "'"
+	return "zerto-rewind " + words + " --change " + quoted(changeID)
 }
+
+// quoted makes one word of a shell of a text that anybody may have chosen.
+func quoted(text string) string { return "'" + strings.ReplaceAll(shown(text), "'", `'\''`) + "'" }
 
 // shown makes a name of the server's one that cannot forge a line or steer a terminal.
 func shown(name string) string {

@@ -68,14 +68,15 @@ func (m *mounts) isOurs(id zvm.SessionID) bool {
 }
 
 // withMount mounts the one VM of a checkpoint, calls use, and closes the session whatever happened, on a context of its
-// own, all at the ZVM that was chosen for the checkpoint. The error of use comes first; a session that could not be closed is a [*LeftOpenError], alone or joined to it.
+// own, all at the ZVM that was chosen for the checkpoint. The error of use comes first; a session that could not be closed
+// is a [*LeftOpenError], alone or joined to it.
 func (s *Session) withMount(
 	ctx context.Context, from covered, use func(context.Context, mounted) error,
 ) (id zvm.SessionID, unmounted bool, err error) {
 	s = from.at
 	m := &mounted{
 		at:        s,
-		FLRTarget: zvm.FLRTarget{VPG: from.VPGID, VM: from.vms[0].ID, Checkpoint: from.CheckpointID},
+		FLRTarget: zvm.FLRTarget{VPG: from.VPGID, VM: from.mountAs.ID, Checkpoint: from.CheckpointID},
 		vpgName:   from.VPGName,
 	}
 	returned := false
@@ -95,7 +96,7 @@ func (s *Session) withMount(
 	}
 	open := closeNow()
 	returned = true
-	return m.session, m.session != "" && open == nil, errors.Join(explainRole(err), open)
+	return m.session, m.session != "" && open == nil, errors.Join(s.failedThere(explainRole(err)), open)
 }
 
 // mount opens a session that can be browsed. What has to be closed stands in m, with and without an error.
@@ -197,7 +198,7 @@ func (s *Session) reconcileMount(ctx context.Context, m mounted, before []zvm.Se
 		err = fmt.Errorf("several sessions were opened meanwhile, any of which may be ours: %v", opened)
 	}
 	return "", &LeftOpenError{
-		What: "an FLR session of checkpoint", ID: string(m.Checkpoint), MayBe: true, Command: sweepCommand,
+		What: "an FLR session of checkpoint", ID: string(m.Checkpoint), MayBe: true, Command: s.sweepCommand(),
 		Err: fmt.Errorf("%w; looked for its session: %w", lost, err),
 	}
 }
@@ -210,7 +211,7 @@ func (s *Session) unmount(ctx context.Context, m mounted) error {
 		fmt.Errorf("not closed within %v", s.limits.Unmount))
 	defer cancel()
 	if err := s.closeSession(ctx, m.session); err != nil {
-		return &LeftOpenError{What: "FLR session", ID: string(m.session), Command: sweepCommand, Err: err}
+		return &LeftOpenError{What: "FLR session", ID: string(m.session), Command: s.sweepCommand(), Err: err}
 	}
 	s.mounts.closed(m.session)
 	s.progress(Event{Stage: StageUnmounted, VPGName: m.vpgName, Checkpoint: m.Checkpoint, Session: m.session})

@@ -125,7 +125,7 @@ func (s *Session) stream(ctx context.Context, f *GuestFile, r *Recovery, from co
 func recoveryOf(g *Guard, from covered) *Recovery {
 	return &Recovery{
 		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
-		Tag: from.Tag, CheckpointTime: from.Timestamp,
+		RecoverySiteID: from.at.site, Tag: from.Tag, CheckpointTime: from.Timestamp,
 	}
 }
 

@@ -31,8 +31,10 @@ type covered struct {
 	TaggedCheckpoint
 
 	vms []VM
-	// at is the session on the ZVM that mounts the checkpoint, nil as long as none was chosen.
-	at *Session
+	// at is the session on the ZVM that mounts the checkpoint, and mountAs the one VM as that ZVM knows it. Both are empty
+	// as long as no mount was chosen.
+	at      *Session
+	mountAs VM
 }
 
 // choose returns the checkpoints of a guard that cover what the options name, local ones first, each with the VMs that
@@ -94,8 +96,8 @@ func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
 
 func (p place) means(vm VM) bool { return string(vm.ID) == p.vm || strings.EqualFold(vm.Name, p.vm) }
 
-// chooseMount picks the one VM and the local checkpoint to mount it from, and reads it in its journal once more:
-// mounting what is gone would fail late and in the server's words.
+// chooseMount picks the one VM and the checkpoint to mount it from, the local one if there is, and reads it in its journal
+// once more: mounting what is gone would fail late and in the server's words.
 func (s *Session) chooseMount(ctx context.Context, g *Guard, opts []PlaceOption) (covered, error) {
 	found, err := g.choose(opts)
 	if err != nil {
@@ -116,17 +118,15 @@ func (s *Session) chooseMount(ctx context.Context, g *Guard, opts []PlaceOption)
 		}
 		return covered{}, ambiguous
 	}
-	if !found[0].Local {
-		notLocal := &NotLocalError{ChangeID: g.record.ChangeID}
-		for _, c := range found {
-			notLocal.RecoverySites = append(notLocal.RecoverySites, c.RecoverySite)
-		}
-		return covered{}, notLocal
-	}
 	from := found[0]
-	from.at = s
-	if _, err = s.readPin(ctx, from.TaggedCheckpoint); err == nil {
-		err = s.checkMount(ctx, from)
+	if from.Local {
+		from.at, from.mountAs = s, from.vms[0]
+		_, err = s.readPin(ctx, from.TaggedCheckpoint)
+	} else {
+		from, err = s.chooseRemote(ctx, g.record.ChangeID, found)
+	}
+	if err == nil {
+		err = from.at.failedThere(from.at.checkMount(ctx, from))
 	}
 	return from, err
 }

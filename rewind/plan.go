@@ -47,7 +47,9 @@ type PinnedContent struct {
 	ChangeID     string           `json:"changeId"`
 	VPGID        zvm.VPGID        `json:"vpgId"`
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
-	Tag          string           `json:"tag"`
+	// RecoverySiteID is as in [Recovery].
+	RecoverySiteID zvm.SiteID `json:"recoverySiteId,omitempty"`
+	Tag            string     `json:"tag"`
 	// CheckpointTime is the server's.
 	CheckpointTime time.Time `json:"checkpointTime"`
 	// Exists is false when the path was looked for and is not there; the fields of the file are empty then.
@@ -205,6 +207,7 @@ func equalHex(a, b string) bool {
 func (s *Session) readPinned(ctx context.Context, from covered, changeID string, wanted guestPath) (*PinnedContent, error) {
 	c := &PinnedContent{
 		ChangeID: changeID, VPGID: from.VPGID, CheckpointID: from.CheckpointID, Tag: from.Tag, CheckpointTime: from.Timestamp,
+		RecoverySiteID: from.at.site,
 	}
 	done := false
 	var err error

@@ -26,7 +26,7 @@ func (e *NotMountableError) Error() string {
 // read in its journal. A no is a [*NotMountableError]. A question that the server does not answer forbids nothing: the
 // mount itself decides.
 func (s *Session) checkMount(ctx context.Context, from covered) error {
-	vm := from.vms[0]
+	vm := from.mountAs
 	inv, err := s.inventory.get(ctx)
 	if err != nil {
 		return context.Cause(ctx)

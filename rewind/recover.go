@@ -14,6 +14,8 @@ type Recovery struct {
 	VMID         zvm.VMID         `json:"vmId"`
 	VPGID        zvm.VPGID        `json:"vpgId"`
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
+	// RecoverySiteID names the site whose ZVM mounted the checkpoint and knows the identifiers here, empty for the session's own.
+	RecoverySiteID zvm.SiteID `json:"recoverySiteId,omitempty"`
 	// Tag and CheckpointTime are those of the checkpoint that the file comes from; the time is the server's.
 	Tag            string    `json:"tag"`
 	CheckpointTime time.Time `json:"checkpointTime"`
@@ -41,8 +43,10 @@ type Listing struct {
 	VM           string           `json:"vm"`
 	VPGID        zvm.VPGID        `json:"vpgId"`
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
-	GuestPath    string           `json:"guestPath"`
-	Items        []ListedItem     `json:"items"`
+	// RecoverySiteID is as in [Recovery].
+	RecoverySiteID zvm.SiteID   `json:"recoverySiteId,omitempty"`
+	GuestPath      string       `json:"guestPath"`
+	Items          []ListedItem `json:"items"`
 	// Complete is false when the server seems to hold back items of the folder.
 	Complete     bool          `json:"complete"`
 	FLRSessionID zvm.SessionID `json:"flrSessionId"`
@@ -130,7 +134,8 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Pla
 		return nil, err
 	}
 	l := &Listing{
-		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VPGID: from.VPGID, CheckpointID: from.CheckpointID, Items: []ListedItem{},
+		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
+		RecoverySiteID: from.at.site, Items: []ListedItem{},
 	}
 	done := false
 	l.FLRSessionID, l.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {

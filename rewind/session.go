@@ -19,6 +19,9 @@ type Session struct {
 	limits   Limits
 	parallel int
 	progress func(Event)
+	// sites are the ZVMs of other sites, and site is the one of them that this session is on, empty for none.
+	sites []*recoverySite
+	site  zvm.SiteID
 
 	inventory *coalescer[inventory]
 	turns     *turns

@@ -19,6 +19,7 @@ type TreeRecovery struct {
 	VMID           zvm.VMID         `json:"vmId"`
 	VPGID          zvm.VPGID        `json:"vpgId"`
 	CheckpointID   zvm.CheckpointID `json:"checkpointId"`
+	RecoverySiteID zvm.SiteID       `json:"recoverySiteId,omitempty"` // as in [Recovery]
 	Tag            string           `json:"tag"`
 	CheckpointTime time.Time        `json:"checkpointTime"` // the server's
 	// GuestPath is the folder's path in the session, which starts with the partition.
@@ -78,7 +79,8 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 	times.end("check")
 	r := &TreeRecovery{
 		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VMID: from.vms[0].ID, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
-		Tag: from.Tag, CheckpointTime: from.Timestamp, Dest: root.Name(), Files: []TreeFile{}, Skipped: []TreeOmits{},
+		RecoverySiteID: from.at.site, Tag: from.Tag, CheckpointTime: from.Timestamp,
+		Dest: root.Name(), Files: []TreeFile{}, Skipped: []TreeOmits{},
 	}
 	if first {
 		if r.Pinned, err = s.pin(ctx, from.vms[0], r.ChangeID); err != nil {
