@@ -46,7 +46,7 @@ func TestChainShowsWhatWasDoneToTheRecord(t *testing.T) {
 		t.Run(behaviour, func(t *testing.T) {
 			t.Parallel()
 			l := recorded(t)
-			exec(t, raw(t, l.Path()), unlock, tt.deed)
+			run(t, raw(t, l.Path()), unlock, tt.deed)
 			v, err := l.Verify(t.Context())
 			must(t, err)
 			var got []int64
@@ -63,7 +63,7 @@ func TestChainShowsWhatWasDoneToTheRecord(t *testing.T) {
 func TestCutOffEndStaysAHole(t *testing.T) {
 	t.Parallel()
 	l := recorded(t)
-	exec(t, raw(t, l.Path()), unlock, "DELETE FROM audit WHERE seq > 4")
+	run(t, raw(t, l.Path()), unlock, "DELETE FROM audit WHERE seq > 4")
 	must(t, l.Append(t.Context(), gate.Event{Kind: gate.EventVerdict}))
 	v, err := l.Verify(t.Context())
 	if err != nil || len(v.Problems) != 1 || v.Problems[0].Seq != 5 || !strings.Contains(v.Problems[0].What, "5 to 6") {

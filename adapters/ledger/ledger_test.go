@@ -56,7 +56,7 @@ func raw(t testing.TB, path string) *sql.DB {
 	return db
 }
 
-func exec(t testing.TB, db *sql.DB, statements ...string) {
+func run(t testing.TB, db *sql.DB, statements ...string) {
 	t.Helper()
 	for _, s := range statements {
 		if _, err := db.ExecContext(t.Context(), s); err != nil {
@@ -186,7 +186,7 @@ func TestLaw6LedgerThatSomebodyHoldsIsAnErrorAfterThePatience(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "state")
 	holder := raw(t, open(t, dir, ledger.Options{}).Path())
 	holder.SetMaxOpenConns(1)
-	exec(t, holder, "BEGIN IMMEDIATE")
+	run(t, holder, "BEGIN IMMEDIATE")
 	l := open(t, dir, ledger.Options{Patience: short})
 	if f, err := l.Frozen(t.Context()); err != nil || f != nil {
 		t.Errorf("reading: %v, %v; want that one writer does not stop readers", f, err)
@@ -194,7 +194,7 @@ func TestLaw6LedgerThatSomebodyHoldsIsAnErrorAfterThePatience(t *testing.T) {
 	if err := l.Append(t.Context(), gate.Event{Kind: gate.EventVerdict}); err == nil {
 		t.Error("a line was added while another process was adding one")
 	}
-	exec(t, holder, "ROLLBACK")
+	run(t, holder, "ROLLBACK")
 	must(t, l.Append(t.Context(), gate.Event{Kind: gate.EventVerdict}))
 }
 
@@ -295,7 +295,7 @@ func TestApprovalIsSpentOnceAndOnlyOnWhatItIsFor(t *testing.T) {
 		if again, err := l.Spend(ctx, tt.call, tt.targets); again != nil || err != nil {
 			t.Errorf("%s: spent twice: %+v, %v", tt.behaviour, again, err)
 		}
-		exec(t, raw(t, l.Path()), "DELETE FROM approvals")
+		run(t, raw(t, l.Path()), "DELETE FROM approvals")
 	}
 }
 

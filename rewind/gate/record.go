@@ -26,7 +26,7 @@ func (g *Gate) recorded(ctx context.Context, call Call, s step) Verdict {
 	} else {
 		v = g.weigh(ctx, ledger, call, s)
 	}
-	err = g.append(ctx, ledger, call, v)
+	err = g.append(ctx, ledger, call, s, v)
 	if err != nil && s.nature != harmless && v.Decision != Deny {
 		return s.unrecorded(call, err)
 	}
@@ -68,7 +68,7 @@ func (c Call) frozen(s step, f *Freeze) Verdict {
 }
 
 // append writes the verdict into the record.
-func (g *Gate) append(ctx context.Context, ledger Ledger, call Call, v Verdict) (err error) {
+func (g *Gate) append(ctx context.Context, ledger Ledger, call Call, s step, v Verdict) (err error) {
 	defer func() {
 		if recover() != nil {
 			err = errors.New("it failed")
@@ -83,6 +83,9 @@ func (g *Gate) append(ctx context.Context, ledger Ledger, call Call, v Verdict) 
 		Server: ServerOf(call.Name), Tool: call.Name.Tool, Digest: digest,
 		Class: v.Class.String(), Decision: v.Decision.String(), Reason: oneLine(v.Reason), Targets: v.Targets,
 		Approval: v.Approval,
+	}
+	if event.Targets == nil && s.result.TargetKnown {
+		event.Targets = names(s.result.Targets)
 	}
 	for _, guard := range v.Guards {
 		event.Changes = append(event.Changes, guard.ChangeID)
