@@ -36,6 +36,7 @@ that its command line addresses. It exits 0, or 2 to block the call. Nothing is 
 		return nil
 	})
 	c.Flags().StringVar(&host, "host", "", "the `host` that calls; recognised by what it sends if not given")
+	c.AddCommand(a.hookCommands()...)
 	return c
 }
 

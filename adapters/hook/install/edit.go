@@ -236,15 +236,13 @@ func (h *host) verify(d *document, binary string, p Place) error {
 
 // notes tells a person what the host makes of the file.
 func (h *host) notes(scope Scope, file string, data []byte, p Place) []string {
-	var notes []string
+	notes := h.sharing()
 	if scope == Project {
 		notes = append(notes, "the file belongs to the project and names a path of this machine: on another one the hook does not start")
 	}
 	switch h.name {
 	case "codex":
 		notes = append(notes, "Codex skips a new or changed hook until a person has reviewed it in /hooks")
-	case "copilot", "vscode":
-		notes = append(notes, "Copilot and VS Code both read this file: one entry serves both")
 	case "gemini":
 		if scope == Project {
 			notes = append(notes, "Gemini CLI runs hooks of a project only in a trusted folder")
@@ -258,6 +256,14 @@ func (h *host) notes(scope Scope, file string, data []byte, p Place) []string {
 		return notes
 	}
 	return append(notes, h.warnings(d)...)
+}
+
+// sharing tells who else reads the file.
+func (h *host) sharing() []string {
+	if h.name != "copilot" && h.name != "vscode" {
+		return nil
+	}
+	return []string{"Copilot and VS Code both read this file: one entry serves both"}
 }
 
 // warnings tells what in the file keeps the host from running the hook.
@@ -291,13 +297,13 @@ func (h *host) warnings(d *document) []string {
 const scriptHead = "#!/bin/sh\n# zerto-rewind judges each tool call before it runs. To take this out: zerto-rewind hook uninstall cline\nexec "
 
 func (h *host) writeScript(file string, data []byte, entry handler, binary string, p Place) ([]byte, error) {
-	if len(strings.TrimSpace(string(data))) > 0 && len(h.scriptEntries(data, binary, p)) == 0 {
+	if len(strings.TrimSpace(string(data))) > 0 && len(h.scriptEntries(file, data, binary, p)) == 0 {
 		return nil, &ShapeError{file, 1, 1, fmt.Sprintf("it is somebody else's hook; let it start this at its end, with its own stdin: exec %s", entry.Command)}
 	}
 	return []byte(scriptHead + entry.Command + "\n"), nil
 }
 
-func (h *host) scriptEntries(data []byte, binary string, p Place) []Entry {
+func (h *host) scriptEntries(file string, data []byte, binary string, p Place) []Entry {
 	line, ok := strings.CutPrefix(string(data), scriptHead)
 	if !ok {
 		return nil
@@ -307,7 +313,7 @@ func (h *host) scriptEntries(data []byte, binary string, p Place) []Entry {
 	if err != nil || !isOurs(argv, binary) {
 		return nil
 	}
-	e := Entry{Event: h.events[0], Binary: argv[0], Line: line}
+	e := Entry{Event: h.events[0], Binary: argv[0], Argv: []string{file}}
 	if want, err := h.entry(argv[0], p.system()); err != nil || want.Command != line {
 		e.Drift = []string{"it is not what an installation writes"}
 	}

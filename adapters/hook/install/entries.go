@@ -115,7 +115,7 @@ func (h *host) checkEvent(d *document, name string, event *hujson.Value) error {
 // entries returns where a file runs our hook. The binary counts as ours whatever its name is.
 func (h *host) entries(file string, data []byte, binary string, p Place) ([]Entry, error) {
 	if h.form == script {
-		return h.scriptEntries(data, binary, p), nil
+		return h.scriptEntries(file, data, binary, p), nil
 	}
 	d, err := parseDocument(file, data)
 	if err != nil {

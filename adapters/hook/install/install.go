@@ -154,6 +154,7 @@ func PlanRemoval(k Hook, p Place) (*Change, error) {
 	if err != nil || len(found) == 0 {
 		return c, err
 	}
+	c.Notes = h.sharing()
 	if k.Binary = found[0].Binary; h.undo(c, k, p) {
 		return c, nil
 	}
@@ -186,4 +187,10 @@ func (h *host) undo(c *Change, k Hook, p Place) bool {
 func (h *host) holdsOurs(path string, data []byte, binary string, p Place) bool {
 	found, err := h.entries(path, data, binary, p)
 	return err == nil && len(found) > 0
+}
+
+// Path returns the file that holds a hook, whether it exists or not. The error says that the host or the scope is not known.
+func Path(k Hook, p Place) (string, error) {
+	_, path, err := locate(k, p)
+	return path, err
 }
