@@ -1,6 +1,7 @@
 package rewind
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -162,6 +163,12 @@ func (s *Session) apply(opts []Option) error {
 		}
 	}
 	return nil
+}
+
+// TaskStatus looks once at a Zerto task, such as one that a [*PartialGuardError] names. One that the server does not know
+// is a [zvm.ErrNotFound].
+func (s *Session) TaskStatus(ctx context.Context, id zvm.TaskID) (task.Status, error) {
+	return s.zvm.TaskStatus(ctx, id)
 }
 
 // Agent returns the name given by [WithAgent].

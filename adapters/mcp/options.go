@@ -78,6 +78,17 @@ func WithHeartbeat(every time.Duration) Option {
 	}
 }
 
+// WithPatience sets how long a person may take to answer a question that a client carries to them. The default is 10 min.
+func WithPatience(limit time.Duration) Option {
+	return func(t *toolset) error {
+		if limit <= 0 {
+			return fmt.Errorf("mcpadapter: WithPatience(%v): has to be more than nothing", limit)
+		}
+		t.patience = limit
+		return nil
+	}
+}
+
 // WithLogger sets where failures of the adapter itself are told, a panic of a tool among them. The default is nowhere.
 // It must not write to the stream that carries the protocol.
 func WithLogger(logger *slog.Logger) Option {

@@ -31,6 +31,8 @@ const (
 	codeCancelled        = "cancelled"
 	codeInternal         = "internal"
 	codeFailed           = "failed"
+	codeNeedsHuman       = "needs_human"
+	codeNoConsent        = "no_consent"
 )
 
 const (

@@ -11,6 +11,7 @@ import (
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
 // toolset is what the tools of one registration share. It does not change once they are registered.
@@ -23,6 +24,10 @@ type toolset struct {
 	version    string
 	heartbeat  time.Duration
 	logger     *slog.Logger
+
+	patience     time.Duration
+	sealer       *gate.Sealer
+	recordAnswer func(context.Context, HumanAnswer) error
 }
 
 func newToolset(session *rewind.Session, opts []Option) (*toolset, error) {
@@ -34,6 +39,10 @@ func newToolset(session *rewind.Session, opts []Option) (*toolset, error) {
 		if err := o(t); err != nil {
 			return nil, err
 		}
+	}
+	var err error
+	if t.sealer, err = gate.NewSealer(t.patience); err != nil {
+		return nil, err
 	}
 	if t.logger == nil {
 		t.logger = slog.New(slog.DiscardHandler)

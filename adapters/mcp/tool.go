@@ -30,6 +30,12 @@ func (t *toolset) tools() ([]tool, error) {
 		t.guardTool,
 		t.checkTool,
 		t.recoverFileTool,
+		t.listGuardsTool,
+		t.verifyGuardTool,
+		t.startTestTool,
+		t.stopTestTool,
+		t.cloneTool,
+		t.getTaskTool,
 	} {
 		built, err := build()
 		if err != nil {
@@ -113,6 +119,9 @@ func define[In, Out any](t *toolset, d definition, run func(context.Context, cal
 	}
 	handle := func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		out, err := attempt(ctx, request)
+		if question := (*needsAnswer)(nil); errors.As(err, &question) {
+			return question.result(), nil
+		}
 		if err != nil {
 			return t.refuse(ctx, err, d.untouched)
 		}
