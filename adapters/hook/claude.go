@@ -1,82 +1,90 @@
 package hookadapter
 
-import (
-	"encoding/json"
-	"io"
-	"slices"
-	"strings"
-
-	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
-)
-
-// maxReason keeps a reason of the caller's below the 10,000 characters that Claude Code takes (hooks 1.5).
-const maxReason = 8000
+// claude is Claude Code (hooks 1).
+func claude() host {
+	return host{
+		name: HostClaude, title: "Claude Code",
+		read: func(p *payload) (toolCall, error) {
+			event := p.text("hook_event_name")
+			if event != preToolUse && event != permissionRequest {
+				return toolCall{}, wrongEvent(preToolUse)
+			}
+			return p.claudeCall()
+		},
+		asks: func(c toolCall) certainty {
+			switch c.mode {
+			case "default", "acceptEdits", "plan":
+				return surely
+			case "auto":
+				return fallible
+			}
+			return never
+		},
+		elsewhere: "A person can also run the call in Claude Code's default mode and answer there.",
+		// Its own permissions apply, which "allow" would skip.
+		pass: answer{exitCode: exitAnswered},
+		ask: func(c toolCall, reason string) answer {
+			if c.event == permissionRequest {
+				return answer{exitCode: exitAnswered} // a person is being asked already
+			}
+			return claudeDecision("ask", reason)
+		},
+		deny: func(c toolCall, reason string) answer {
+			if c.event == permissionRequest {
+				return claudeRefusal(reason)
+			}
+			return claudeDecision("deny", reason)
+		},
+	}
+}
 
 const (
-	exitAnswered = 0
-	exitBlocked  = 2
+	preToolUse        = "PreToolUse"
+	permissionRequest = "PermissionRequest"
 )
 
-// answer is all that a host gets to see. Stdout and stderr are never both used.
-type answer struct {
-	exitCode       int
-	stdout, stderr string
+// isClaudes reports whether a payload that bears no other host's mark is Claude Code's.
+func (p *payload) isClaudes() bool {
+	return p.has("permission_mode") && (p.has("tool_use_id") || p.text("hook_event_name") == permissionRequest)
 }
 
-// blocked is the answer that every host takes for a refusal (hooks 0). The reason must not be blank: some hosts let the
-// tool run then.
-func blocked(reason string) answer {
-	return answer{exitCode: exitBlocked, stderr: "zerto-rewind: " + strings.TrimSpace(reason) + "\n"}
-}
-
-// write returns the exit code. An answer that stdout did not take is given again as a block, whose exit code needs no
-// reader.
-func (a answer) write(stdout, stderr io.Writer) int {
-	if a.stdout != "" {
-		if _, err := io.WriteString(stdout, a.stdout); err != nil {
-			a = blocked("the verdict could not be written, so the call did not run")
-		}
+// claudeCall reads the members that Claude Code has, and the hosts that copy it.
+func (p *payload) claudeCall() (toolCall, error) {
+	c := toolCall{
+		tool: p.text("tool_name"), input: p.fields["tool_input"],
+		event: p.text("hook_event_name"), mode: p.text("permission_mode"),
+		agent: p.text("agent_id"), session: p.text("session_id"), id: p.text("tool_use_id"),
 	}
-	if a.stderr != "" {
-		_, _ = io.WriteString(stderr, a.stderr) // the exit code blocks without it
+	if c.tool == "" {
+		return c, errNoTool
 	}
-	return a.exitCode
-}
-
-// modesThatAsk are the permission modes in which a question reaches a person. In others it was seen to be answered by
-// nobody, with yes (hooks 1.7).
-var modesThatAsk = []string{"default", "acceptEdits", "plan"}
-
-func claudeAnswer(v gate.Verdict, mode string, neverAsk bool) answer {
-	switch v.Decision {
-	case gate.Allow, gate.NoOpinion:
-		return answer{exitCode: exitAnswered}
-	case gate.Ask:
-		if !neverAsk && slices.Contains(modesThatAsk, mode) {
-			return claudeDecision("ask", v.Reason)
-		}
-		return claudeDecision("deny", "This needs a human, and nobody can be asked in this session. "+v.Reason+
-			" A person can run the call in Claude Code's default mode and answer there.")
-	}
-	return claudeDecision("deny", v.Reason)
+	return c, nil
 }
 
 // claudeDecision writes exactly the members that Claude Code and the hosts that copy it agree on: one more makes some of
 // them drop the decision (hooks 2.1).
 func claudeDecision(decision, reason string) answer {
-	if len(reason) > maxReason {
-		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
-	}
 	type output struct {
 		Event    string `json:"hookEventName"`
 		Decision string `json:"permissionDecision"`
 		Reason   string `json:"permissionDecisionReason"`
 	}
-	text, err := json.Marshal(struct {
+	return object(struct {
 		Output output `json:"hookSpecificOutput"`
-	}{output{"PreToolUse", decision, reason}})
-	if err != nil {
-		return blocked(reason)
+	}{output{preToolUse, decision, cut(reason)}}, reason)
+}
+
+// claudeRefusal answers the event at which a prompt is about to be shown: exit 2 is not honoured there (hooks 1.8).
+func claudeRefusal(reason string) answer {
+	type decision struct {
+		Behaviour string `json:"behavior"`
+		Message   string `json:"message"`
 	}
-	return answer{exitCode: exitAnswered, stdout: string(text) + "\n"}
+	type output struct {
+		Event    string   `json:"hookEventName"`
+		Decision decision `json:"decision"`
+	}
+	return object(struct {
+		Output output `json:"hookSpecificOutput"`
+	}{output{permissionRequest, decision{"deny", cut(reason)}}}, reason)
 }

@@ -3,12 +3,9 @@ package hookadapter_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -65,67 +62,14 @@ func run(ctx context.Context, stdin io.Reader, c hookadapter.Config) ran {
 // payload is what Claude Code sends, with members replaced or added. A nil value takes the member away.
 func payload(t testing.TB, changes map[string]any) string {
 	t.Helper()
-	fields := map[string]any{
-		"session_id": "5f0c", "transcript_path": "/home/u/t.jsonl", "cwd": "/home/u", "permission_mode": "default",
-		"hook_event_name": "PreToolUse", "tool_name": "mcp__esxi__powerOff", "tool_input": map[string]any{"name": "web01"},
-		"tool_use_id": "toolu_01",
-	}
+	fields := claudePayload(sample{server: "esxi", tool: "powerOff", args: map[string]any{"name": "web01"}})
 	for name, value := range changes {
 		fields[name] = value
 		if value == nil {
 			delete(fields, name)
 		}
 	}
-	text, err := json.Marshal(fields)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
-}
-
-type outcome string
-
-const (
-	blocked  outcome = "blocked"
-	asked    outcome = "asked"
-	proceeds outcome = "proceeds"
-)
-
-// claudeReads is what Claude Code makes of a run (hooks 1.5 to 1.7), at its worst where versions differ: output of
-// mixed forms does not block, and a question outside the modes that ask is answered with yes.
-func claudeReads(r ran, mode string) outcome {
-	if r.exitCode == 2 && r.stdout == "" && strings.TrimSpace(r.stderr) != "" {
-		return blocked
-	}
-	decoder := json.NewDecoder(strings.NewReader(r.stdout))
-	var said struct {
-		Output struct {
-			Event    string `json:"hookEventName"`
-			Decision string `json:"permissionDecision"`
-			Reason   string `json:"permissionDecisionReason"`
-		} `json:"hookSpecificOutput"`
-	}
-	decoder.DisallowUnknownFields()
-	switch {
-	case r.exitCode != 0 || r.stderr != "" || !strings.HasPrefix(r.stdout, "{"),
-		decoder.Decode(&said) != nil || decoder.More() || said.Output.Event != "PreToolUse" || strings.TrimSpace(said.Output.Reason) == "":
-		return proceeds
-	case said.Output.Decision == "deny":
-		return blocked
-	case said.Output.Decision == "ask" && slices.Contains([]string{"default", "acceptEdits", "plan"}, mode):
-		return asked
-	}
-	return proceeds
-}
-
-func expect(t *testing.T, behaviour string, r ran, mode string, want outcome) {
-	t.Helper()
-	if got := claudeReads(r, mode); got != want {
-		t.Errorf("%s: Claude reads %q from %+v, want %q", behaviour, got, r, want)
-	}
-	if r.exitCode == 1 || r.stdout != "" && r.stderr != "" {
-		t.Errorf("%s: mixed output or exit 1: %+v", behaviour, r)
-	}
+	return asJSON(t, fields)
 }
 
 // byteByByte hands out one byte at a time, and then blocks for ever, as a pipe does that is held open.

@@ -1,17 +1,24 @@
 // Package hookadapter puts the gate in front of the tools of an agent host: it is the body of a pre-tool-use hook.
 //
 // The host starts a process for each tool call, writes the call to its stdin and reads the verdict from its stdout,
-// stderr and exit code. [Run] is that process without the process. It speaks to Claude Code; the payload of any other
-// host is recognised and blocked in the one way that all of them understand (hooks 0).
+// stderr and exit code. [Run] is that process without the process.
 //
-// What Claude Code is told (hooks 1.5 to 1.7):
+// What each host is told (hooks 0 to 2). "Silence" is exit 0 and nothing on either stream: the host's own permissions
+// apply, which an "allow" would skip in some.
 //
-//	allow, no opinion   exit 0 and nothing: its own permissions apply, which "allow" would skip
-//	deny                exit 0 and one JSON object on stdout, nothing on stderr
-//	ask                 the same with "ask", in the modes that do ask: default, acceptEdits and plan; else deny
-//	all else            exit 2, the reason on stderr, nothing on stdout
+//	host         allow, no opinion         deny                                  ask
+//	claude       silence                   hookSpecificOutput "deny"             "ask" in the modes default, acceptEdits, plan
+//	codex        silence                   hookSpecificOutput "deny"             denied
+//	cursor       {"permission":"allow"}    {"permission":"deny",…}               {"permission":"ask",…} before MCP and shell calls
+//	gemini       {}                        {"decision":"deny",…}                 denied, or "ask" on request
+//	copilot      {}                        {"permissionDecision":"deny",…}       denied, or "ask" on request
+//	vscode       {"continue":true}         hookSpecificOutput "deny"             "ask"
+//	windsurf     silence                   exit 2, the reason on stderr          denied
+//	cline        {}                        {"cancel":true,…}                     denied
 //
-// Exit 1 is never used, since hosts let the tool run then.
+// What cannot be understood is blocked in the way that all of them but Cline understand: exit 2, the reason on stderr,
+// nothing on stdout. Where Cline may be the one that asks, stdout cancels too. Exit 1 is never used, since hosts let the
+// tool run then.
 package hookadapter
 
 import (
@@ -23,11 +30,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
-
-// HostClaude is Claude Code.
-const HostClaude = "claude"
 
 const (
 	// defaultDeadline is far below the 30 s after which the least patient host lets the tool run (hooks 0).
@@ -39,16 +44,34 @@ const (
 
 // Config is what a hook is told by whoever installed it.
 type Config struct {
-	// Host is [HostClaude], or empty to recognise the host by its payload. A payload that is plainly another host's is
-	// blocked whatever Host says: several hosts run the hooks of Claude Code's settings.
+	// Host is one of [Hosts]; [HostAuto], or empty, recognises the host by its payload. A payload that is plainly another
+	// host's is answered as that host expects whatever Host says: several hosts run the hooks of each other's settings.
 	Host string
 	// Gate makes the gate. It is called once, after the input was read, and counts towards the deadline.
 	Gate func() (*gate.Gate, error)
 	// Deadline bounds the whole run; zero means 4 s. It has to be shorter than the host's own time limit.
 	Deadline time.Duration
-	// NeverAsk turns every question into a denial, for hosts on which nobody can answer.
-	NeverAsk bool
+	// Questions says where a question is put. The zero value is QuestionsWhereSure.
+	Questions Questions
+	// Settings are files and folders, as absolute paths, that a call may not change without a person's yes. The files in
+	// which hosts keep their hooks are such files anyway.
+	Settings []string
 }
+
+// Questions says where a question is put to a person by the host. Elsewhere it becomes a denial, which says how a person
+// can let the call run.
+type Questions uint8
+
+// The ways.
+const (
+	// QuestionsWhereSure asks where the host is known to ask, or to block where it does not.
+	QuestionsWhereSure Questions = iota
+	// QuestionsNever asks nowhere, for sessions in which nobody can answer and the host does not tell so.
+	QuestionsNever
+	// QuestionsWherePossible also asks in Claude Code's auto mode, Gemini CLI and Copilot, where versions were seen to let
+	// the call run without asking anybody. It is for a person who has tried it.
+	QuestionsWherePossible
+)
 
 var errTooSlow = errors.New("the verdict took longer than the hook's time limit")
 
@@ -62,81 +85,167 @@ func Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, c Confi
 	signal.Notify(brokenPipe, syscall.SIGPIPE)
 	defer signal.Stop(brokenPipe)
 
-	deadline := c.Deadline
-	if deadline <= 0 {
-		deadline = defaultDeadline
-	}
-	ctx, cancel := context.WithTimeoutCause(ctx, deadline, errTooSlow)
+	ctx, cancel := c.limited(ctx)
 	defer cancel()
-
 	in := readInput(stdin, maxInput)
-	a, whole := answerTo(ctx, in, c)
-	exitCode = a.write(stdout, stderr)
-	patience := deadline
-	if whole {
+	r := answerTo(ctx, in, c)
+	exitCode = r.answer.write(stdout, stderr)
+	patience := c.deadline()
+	if r.whole {
 		patience = drainGrace
 	}
 	in.drain(ctx, patience)
 	return exitCode
 }
 
-// answerTo returns the answer, and whether the input was read whole.
-func answerTo(ctx context.Context, in *input, c Config) (a answer, whole bool) {
+// Refuse answers like [Run] when no call can be judged, for a program that failed before it came to Run. The host is
+// what the hook was told, as far as that is known.
+func Refuse(stdout, stderr io.Writer, host, reason string) (exitCode int) {
+	a := blocked(reason)
+	if host == HostCline {
+		a = blockedForCline(reason)
+	}
+	return a.write(stdout, stderr)
+}
+
+func (c Config) deadline() time.Duration {
+	if c.Deadline <= 0 {
+		return defaultDeadline
+	}
+	return c.Deadline
+}
+
+func (c Config) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, c.deadline(), errTooSlow)
+}
+
+// run is what came of one input.
+type run struct {
+	whole    bool // the input was read whole
+	host     *host
+	call     toolCall
+	judged   *judgement // nil for an input that was not understood
+	decision gate.Decision
+	answer   answer
+}
+
+// answerTo answers an input. What it holds is the host's own answer as soon as the host and the call are known, and
+// before that the block that all hosts understand.
+func answerTo(ctx context.Context, in *input, c Config) (r run) {
 	var got reading
 	select {
 	case got = <-in.value:
 	case <-ctx.Done():
-		return blocked("No complete tool call arrived: " + context.Cause(ctx).Error() + "."), false
+		got.err = context.Cause(ctx)
+	}
+	refuse := func(reason string) run {
+		r.answer = blocked(reason)
+		if mayBeClines(c.Host, got.text) {
+			r.answer = blockedForCline(reason)
+		}
+		return r
 	}
 	if got.err != nil {
-		return blocked("The tool call could not be read: " + got.err.Error() + "."), false
+		return refuse("The tool call could not be read: " + got.err.Error() + ".")
 	}
+	r.whole = true
 	p, err := parsePayload(got.text)
 	if err != nil {
-		return blocked("The tool call could not be read: " + err.Error() + "."), true
+		return refuse("The tool call could not be read: " + err.Error() + ".")
 	}
-	if err := p.recognise(c.Host); err != nil {
-		return blocked(err.Error()), true
+	h, err := p.recognise(c.Host)
+	if err != nil {
+		return refuse(err.Error())
 	}
-	return claudeAnswer(judge(ctx, p, c), p.mode, c.NeverAsk), true
+	r.host = &h
+	if r.call, err = h.read(p); err != nil {
+		return refuse(err.Error())
+	}
+	j := judge(ctx, h, r.call, c)
+	r.judged = &j
+	r.decision, r.answer = h.answer(r.call, j, c.Questions)
+	return r
+}
+
+// answer encodes a verdict as the host honours it, and returns what it comes to there.
+func (h host) answer(call toolCall, j judgement, q Questions) (gate.Decision, answer) {
+	switch j.verdict.Decision {
+	case gate.Allow, gate.NoOpinion:
+		return gate.Allow, h.pass
+	case gate.Ask:
+		if h.mayAsk(call, q) {
+			return gate.Ask, h.ask(call, j.verdict.Reason)
+		}
+		return gate.Deny, h.deny(call, needsHuman(h, j))
+	}
+	return gate.Deny, h.deny(call, j.verdict.Reason)
+}
+
+func (h host) mayAsk(call toolCall, q Questions) bool {
+	switch h.asks(call) {
+	case surely:
+		return q != QuestionsNever
+	case fallible:
+		return q == QuestionsWherePossible
+	}
+	return false
+}
+
+// judgement is what the gate says of a call.
+type judgement struct {
+	verdict gate.Verdict
+	name    catalog.Name
+	entry   *catalog.Entry // that decided, nil when none did
 }
 
 // judge asks the gate, on a goroutine of its own so that nothing the gate does can outwait the deadline.
-func judge(ctx context.Context, p *payload, c Config) gate.Verdict {
+func judge(ctx context.Context, h host, call toolCall, c Config) judgement {
 	deadline, _ := ctx.Deadline()
 	// The gate is told to come to an end a little earlier, so that it can still say what it was waiting for.
 	early, cancel := context.WithDeadlineCause(ctx, deadline.Add(-time.Until(deadline)/20), errTooSlow)
 	defer cancel()
-	verdict := make(chan gate.Verdict, 1)
+	judged := make(chan judgement, 1)
 	go func() {
 		defer func() {
 			if recover() != nil {
-				verdict <- gate.Verdict{Reason: "The hook failed while it judged this call. The call did not run."}
+				judged <- refused("The hook failed while it judged this call. The call did not run.")
 			}
 		}()
-		verdict <- decide(early, p, c)
+		judged <- decide(early, h, call, c)
 	}()
 	select {
-	case v := <-verdict:
-		return v
+	case j := <-judged:
+		return j
 	case <-ctx.Done():
-		return gate.Verdict{Reason: "The call did not run: " + context.Cause(ctx).Error() + "."}
+		return refused("The call did not run: " + context.Cause(ctx).Error() + ".")
 	}
 }
 
-func decide(ctx context.Context, p *payload, c Config) gate.Verdict {
-	args, err := p.arguments()
+func refused(reason string) judgement { return judgement{verdict: gate.Verdict{Reason: reason}} }
+
+func decide(ctx context.Context, h host, call toolCall, c Config) judgement {
+	args, err := arguments(call.input)
 	if err != nil {
-		return gate.Verdict{Reason: "The arguments of the tool call could not be read: " + err.Error() + ". The call did not run."}
+		return refused("The arguments of the tool call could not be read: " + err.Error() + ". The call did not run.")
 	}
 	if c.Gate == nil {
-		return gate.Verdict{Reason: "The hook has no gate. The call did not run."}
+		return refused("The hook has no gate. The call did not run.")
 	}
 	g, err := c.Gate()
 	if err != nil {
-		return gate.Verdict{Reason: "The gate could not be set up (" + err.Error() + "). The call did not run."}
+		return refused("The gate could not be set up (" + err.Error() + "). The call did not run.")
 	}
-	// A name that was split by guess belongs to an unknown server, which the gate is told by the name itself.
-	name, _ := g.Catalog().ParseToolName(p.tool)
-	return g.Decide(ctx, gate.Call{Name: name, Args: args})
+	known := g.Catalog()
+	j := judgement{name: call.nameIn(known)}
+	j.entry = known.ClassifyCall(j.name, args).Entry
+	j.verdict = g.Decide(ctx, gate.Call{
+		Name: j.name, Args: args,
+		Host: h.name, Mode: call.mode, AgentID: call.agent, Session: call.session, CallID: call.id,
+	})
+	if file := settingsIn(j, args, c.Settings); file != "" {
+		j.verdict.Decision = gate.Ask
+		j.verdict.Reason = "May the agent run " + quotedName(j.name) + "? It may change " + file +
+			", which decides whether agents are held to guards at all."
+	}
+	return j
 }

@@ -9,12 +9,9 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
@@ -42,27 +39,13 @@ func TestGoldenAnswers(t *testing.T) {
 		"bash-unguarded": {"tool_name": "Bash", "tool_input": map[string]any{"command": "ssh web01 rm -rf /var/www"}},
 		"bash-unknown":   {"tool_name": "Bash", "tool_input": map[string]any{"command": "ssh $HOST reboot"}},
 		"powershell":     {"tool_name": "PowerShell", "tool_input": map[string]any{"command": "Invoke-Command -ComputerName web01 { Restart-Service x }"}},
-		"cursor":         {"tool_name": "MCP:browser_tabs", "cursor_version": "3.9.16"},
 		"other-event":    {"hook_event_name": "PostToolUse"},
 		"no-tool-input":  {"tool_input": nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := run(t.Context(), strings.NewReader(payload(t, changes)), hookadapter.Config{Host: "claude", Gate: noGuards})
-			got := fmt.Sprintf("exit %d\nstdout: %s\nstderr: %s\n", r.exitCode, r.stdout, r.stderr)
-			file := filepath.Join("testdata", name+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("answer (-want +got):\n%s", diff)
-			}
+			golden(t, name, r.String())
 		})
 	}
 }
@@ -82,7 +65,7 @@ func TestQuestionIsPutOnlyWhereSomebodyAnswers(t *testing.T) {
 			if want == blocked && !strings.Contains(r.stdout, "needs a human") {
 				t.Errorf("%s in mode %v: %q does not tell what it takes", tool, mode, r.stdout)
 			}
-			r = run(t.Context(), strings.NewReader(stdin), hookadapter.Config{Host: "claude", Gate: noGuards, NeverAsk: true})
+			r = run(t.Context(), strings.NewReader(stdin), hookadapter.Config{Host: "claude", Gate: noGuards, Questions: hookadapter.QuestionsNever})
 			expect(t, fmt.Sprintf("%s in mode %v where nobody is asked", tool, mode), r, text, blocked)
 		}
 	}
@@ -96,46 +79,6 @@ func TestSubagentGetsTheSameVerdict(t *testing.T) {
 		sub := run(t.Context(), strings.NewReader(payload(t, map[string]any{"tool_name": tool, "agent_id": "a1", "agent_type": "Explore"})), c)
 		if sub != main {
 			t.Errorf("%s: %+v for a subagent, %+v for the main thread", tool, sub, main)
-		}
-	}
-}
-
-func TestPayloadOfAnotherHostIsBlockedInEveryHostsWay(t *testing.T) {
-	t.Parallel()
-	for host, text := range map[string]string{
-		"Cursor":             payload(t, map[string]any{"cursor_version": "3.9.16", "tool_name": "MCP:browser_tabs", "tool_input": `{"a":1}`}),
-		"Cursor's tool":      payload(t, map[string]any{"tool_name": "MCP:browser_tabs"}),
-		"Windsurf":           `{"agent_action_name":"pre_mcp_tool_use","tool_info":{"mcp_server_name":"x","mcp_tool_name":"get_vms"}}`,
-		"Gemini":             payload(t, map[string]any{"hook_event_name": "BeforeTool", "tool_name": "mcp_proxmox_get_vms"}),
-		"Gemini's server":    payload(t, map[string]any{"mcp_context": map[string]any{"args": []string{"MARKER-launch"}}}),
-		"Copilot":            `{"sessionId":"1","timestamp":1,"cwd":"/","toolName":"view","toolArgs":"{}"}`,
-		"Copilot, as Claude": payload(t, map[string]any{"timestamp": "2026-11-29T10:00:00Z", "permission_mode": nil, "tool_name": "Read"}),
-		"VS Code":            payload(t, map[string]any{"hookEventName": "PreToolUse", "tool_name": "read_file"}),
-		"Codex":              payload(t, map[string]any{"turn_id": "1", "model": "m", "tool_name": "mcp__proxmox__get_vms"}),
-		"Cline":              `{"hookName":"tool_call","tool_call":{"id":"1","name":"read_file","input":{}}}`,
-		"Cline in VS Code":   `{"preToolUse":{"toolName":"read_file","parameters":{}}}`,
-		"Droid":              payload(t, map[string]any{"tool_name": "proxmox___get_vms"}),
-		"nobody":             `{}`,
-	} {
-		for _, told := range []string{"", "claude"} {
-			r := run(t.Context(), strings.NewReader(text), hookadapter.Config{Host: told, Gate: noGuards})
-			if r.exitCode != 2 || r.stdout != "" || strings.TrimSpace(r.stderr) == "" || strings.Contains(r.stderr, "MARKER-") {
-				t.Errorf("%s, told %q: %+v, want exit 2 with a reason on stderr alone", host, told, r)
-			}
-		}
-	}
-	for behaviour, tt := range map[string]struct {
-		host    string
-		changes map[string]any
-		want    int
-	}{
-		"a host this hook does not know":    {"codex", map[string]any{"tool_name": "Read"}, 2},
-		"Claude without its marks, guessed": {"", map[string]any{"tool_name": "Read", "tool_use_id": nil}, 2},
-		"Claude without its marks, told":    {"claude", map[string]any{"tool_name": "Read", "tool_use_id": nil, "permission_mode": nil}, 0},
-		"Claude, with a member of tomorrow": {"", map[string]any{"tool_name": "Read", "scratchpad_dir": "/tmp", "timestamp": 1}, 0},
-	} {
-		if r := run(t.Context(), strings.NewReader(payload(t, tt.changes)), hookadapter.Config{Host: tt.host, Gate: noGuards}); r.exitCode != tt.want {
-			t.Errorf("%s: %+v, want exit %d", behaviour, r, tt.want)
 		}
 	}
 }

@@ -25,11 +25,14 @@ type input struct {
 	ended chan struct{}
 }
 
-// reading is the one JSON value, as UTF-8, or why there is none.
+// reading is the one JSON value, as UTF-8, or why there is none and how the input begins.
 type reading struct {
 	text []byte
 	err  error
 }
+
+// headSize is how much is kept of an input that could not be read.
+const headSize = 4 << 10
 
 func readInput(r io.Reader, limit int) *input {
 	in := &input{value: make(chan reading, 1), ended: make(chan struct{})}
@@ -40,7 +43,11 @@ func readInput(r io.Reader, limit int) *input {
 				in.value <- reading{err: errors.New("the input failed")}
 			}
 		}()
-		text, err := readValue(&cappedReader{r: r, left: limit})
+		capped := &cappedReader{r: r, left: limit}
+		text, err := readValue(capped)
+		if err != nil {
+			text = capped.head
+		}
 		in.value <- reading{text, err}
 		_, _ = io.Copy(io.Discard, r) // the answer does not depend on it
 	}()
@@ -117,6 +124,7 @@ func asUTF8(r io.Reader) (io.Reader, error) {
 type cappedReader struct {
 	r    io.Reader
 	left int
+	head []byte // the first bytes that were read
 }
 
 func (c *cappedReader) Read(p []byte) (int, error) {
@@ -125,6 +133,9 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 	}
 	n, err := c.r.Read(p[:min(len(p), c.left)])
 	c.left -= n
+	if room := headSize - len(c.head); room > 0 {
+		c.head = append(c.head, p[:min(n, room)]...)
+	}
 	return n, err
 }
 

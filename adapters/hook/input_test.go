@@ -3,10 +3,7 @@ package hookadapter_test
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"io"
-	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,8 +11,6 @@ import (
 	"unicode/utf16"
 
 	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
-	"github.com/zerto-rewind/zerto-rewind/catalog"
-	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
 )
 
 func utf16Text(order binary.ByteOrder, text string) string {
@@ -177,113 +172,4 @@ func (e *endless) Read(p []byte) (int, error) {
 		n += copy(p[n:], e.text)
 	}
 	return n, nil
-}
-
-// FuzzInput checks that no bytes make Claude Code run a call that is not safe by an independent reading of them.
-func FuzzInput(f *testing.F) {
-	for _, changes := range []map[string]any{
-		nil,
-		{"tool_name": "Read"},
-		{"tool_name": "mcp__proxmox__get_vms"},
-		{"tool_name": "mcp__someone__do_it", "permission_mode": "bypassPermissions"},
-		{"tool_name": "Bash", "tool_input": map[string]any{"command": "ls"}},
-		{"tool_name": "Bash", "tool_input": `{"command":"ssh web01"}`, "permission_mode": "auto"},
-		{"tool_name": "mcp__mcp-ansible__ansible-task", "tool_input": map[string]any{"check": true, "host_pattern": "all"}},
-		{"tool_name": "MCP:x", "cursor_version": "1"},
-	} {
-		f.Add([]byte(payload(f, changes)), true)
-	}
-	f.Add([]byte(`{"tool_name":"Read","tool_name":"Bash"}`), true)
-	f.Add([]byte(utf16Text(binary.LittleEndian, payload(f, nil))), false)
-	c, err := catalog.Default()
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, stdin []byte, told bool) {
-		config := hookadapter.Config{Gate: noGuards}
-		if told {
-			config.Host = "claude"
-		}
-		r := run(t.Context(), bytes.NewReader(stdin), config)
-		call := looselyRead(stdin)
-		mode, _ := call["permission_mode"].(string)
-		if r.exitCode != 0 && r.exitCode != 2 || r.stdout != "" && r.stderr != "" {
-			t.Errorf("answer %+v is of no form", r)
-		}
-		if claudeReads(r, mode) == proceeds && !harmless(c, call) {
-			t.Errorf("%q runs because of %+v", stdin, r)
-		}
-	})
-}
-
-// looselyRead reads an input as JavaScript does: of equal names the last one counts, and nothing is refused.
-func looselyRead(stdin []byte) map[string]any {
-	for mark, order := range map[string]binary.ByteOrder{"\xff\xfe": binary.LittleEndian, "\xfe\xff": binary.BigEndian} {
-		if bytes.HasPrefix(stdin, []byte(mark)) {
-			units := make([]uint16, len(stdin)/2)
-			_ = binary.Read(bytes.NewReader(stdin), order, units)
-			stdin = []byte(string(utf16.Decode(units)))
-		}
-	}
-	var call map[string]any
-	_ = json.NewDecoder(bytes.NewReader(bytes.TrimPrefix(stdin, []byte("\uFEFF")))).Decode(&call)
-	return call
-}
-
-func harmless(c *catalog.Catalog, call map[string]any) bool {
-	args, _ := call["tool_input"].(map[string]any)
-	if text, ok := call["tool_input"].(string); ok {
-		_ = json.Unmarshal([]byte(text), &args)
-	}
-	tool, _ := call["tool_name"].(string)
-	name, _ := c.ParseToolName(tool)
-	r := c.ClassifyCall(name, args)
-	if r.Entry != nil && r.Entry.BuiltIn {
-		if line, ok := r.Entry.CommandLine(args); ok {
-			read := shell.Reader{}.ReadCommand(r.Entry.Tool, line)
-			return read.Safe() && read.TargetProblem == ""
-		}
-	}
-	return r.Safe()
-}
-
-// BenchmarkReadOnlyTool is the decision in a process that has read the catalogue. The limit is that of the whole process,
-// 10 ms, of which starting it takes 3 to 7.
-func BenchmarkReadOnlyTool(b *testing.B) {
-	text := payload(b, map[string]any{"tool_name": "mcp__proxmox__get_vms"})
-	b.ReportAllocs()
-	for b.Loop() {
-		if r := run(b.Context(), strings.NewReader(text), hookadapter.Config{Gate: noGuards}); r != (ran{}) {
-			b.Fatalf("%+v", r)
-		}
-	}
-}
-
-// BenchmarkColdProcess starts the hook as a host does. The process is this test's binary, which links more than the
-// hook.
-func BenchmarkColdProcess(b *testing.B) {
-	self, err := os.Executable()
-	if err != nil {
-		b.Fatal(err)
-	}
-	text := payload(b, map[string]any{"tool_name": "mcp__proxmox__get_vms"})
-	for b.Loop() {
-		cmd := exec.CommandContext(b.Context(), self)
-		cmd.Env = append(os.Environ(), asProcess+"=1")
-		cmd.Stdin = strings.NewReader(text)
-		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
-			b.Fatalf("%v: %s", err, out)
-		}
-	}
-}
-
-// BenchmarkLargestInput is to stay below the deadline of 4 s by far: 1 s.
-func BenchmarkLargestInput(b *testing.B) {
-	text := payload(b, map[string]any{"tool_input": map[string]any{"name": "web01", "note": strings.Repeat("x", 19<<20)}})
-	b.SetBytes(int64(len(text)))
-	for b.Loop() {
-		if r := run(b.Context(), strings.NewReader(text), hookadapter.Config{Gate: noGuards}); !strings.Contains(r.stdout, "web01") {
-			b.Fatalf("%+v, want the verdict on web01", r)
-		}
-	}
 }
