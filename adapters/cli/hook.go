@@ -1,9 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"log/slog"
+	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,33 +15,80 @@ import (
 	hookadapter "github.com/zerto-rewind/zerto-rewind/adapters/hook"
 )
 
-// exitBlocked is the one code that makes the hosts of agents block a tool call. Of a hook no other failure may come out:
-// hosts let the tool run then.
-const exitBlocked = 2
-
 const hookName = "hook"
 
 // hookLimit is far below the 30 s after which the least patient host lets the tool run (hooks 0).
 const hookLimit = 4 * time.Second
 
 func (a *app) hook() *cobra.Command {
-	var host string
+	var flags hookFlags
 	c := a.inSteps(cobra.Command{
-		Use:   hookName + " [--host claude]",
+		Use:   hookName + " [--host " + strings.Join(append([]string{hookadapter.HostAuto}, hookadapter.Hosts()...), "|") + "]",
 		Short: "Judge one tool call of an agent before it runs: the body of a pre-tool-use hook",
 		Long: `Hook reads one tool call from stdin and answers as its host expects: a tool that changes a machine runs only while a
 guard of that machine stands; for a tool that is unknown the human is asked. A shell's call is judged by the machines
-that its command line addresses. It exits 0, or 2 to block the call. Nothing is logged, not even with -v.`,
+that its command line addresses. It exits 0, or 2 to block the call. Nothing is logged, not even with -v.
+
+A host that runs the hooks of another's settings is recognised by what it sends, whatever --host says. Where a host would
+not put a question to a person, the call is denied with what it takes. To see why a call got its answer, give the same
+input to: zerto-rewind explain`,
 		Args: exactly(),
 	}, hookLimit, "`limit` for the verdict, which has to be shorter than the host's own for a hook", func(ctx context.Context, _ []string) error {
 		a.log = slog.New(slog.DiscardHandler) // with -v too: hosts read stderr as the reason of a refusal
-		a.exit = hookadapter.Run(ctx, a.io.In, a.io.Out, a.io.Err,
-			hookadapter.Config{Host: host, Gate: a.gate, Deadline: a.limit})
+		config, err := a.hookConfig(flags)
+		if err != nil {
+			return err
+		}
+		a.exit = hookadapter.Run(ctx, a.io.In, a.io.Out, a.io.Err, config)
 		return nil
 	})
-	c.Flags().StringVar(&host, "host", "", "the `host` that calls; recognised by what it sends if not given")
+	flags.register(c)
 	c.AddCommand(a.hookCommands()...)
 	return c
+}
+
+// hookFlags are what hook and explain are told.
+type hookFlags struct{ host, ask string }
+
+func (f *hookFlags) register(c *cobra.Command) {
+	c.Flags().StringVar(&f.host, "host", hookadapter.HostAuto, "the `host` that the hook is installed for")
+	c.Flags().StringVar(&f.ask, "ask", "", "`where` a question is put to a person: never, sure (where the host is known to ask), or "+
+		"possible (also in Claude Code's auto mode, Gemini CLI and Copilot) (default sure) [$"+setAsk+"]")
+}
+
+// setAsk is the variable behind --ask. Whoever starts a session that nobody watches sets it, without touching the
+// settings of the host.
+const setAsk = "ZERTO_REWIND_ASK"
+
+func (a *app) hookConfig(flags hookFlags) (hookadapter.Config, error) {
+	word := cmp.Or(flags.ask, a.io.variable(setAsk), "sure")
+	questions, known := hookadapter.QuestionsNamed(word)
+	if !known {
+		return hookadapter.Config{}, &usageError{fmt.Errorf("--ask takes never, sure or possible, not %.40q", word)}
+	}
+	c := hookadapter.Config{Host: flags.host, Gate: a.gate, Deadline: a.limit, Questions: questions}
+	r := a.reader()
+	if dir, err := r.stateDir(); err == nil {
+		c.Settings = append(c.Settings, dir)
+	}
+	if path := r.text(setCatalog); path != "" {
+		if absolute, err := filepath.Abs(path); err == nil {
+			c.Settings = append(c.Settings, absolute)
+		}
+	}
+	return c, nil
+}
+
+// refuseCall answers for a hook that never came to judge its call.
+func (a *app) refuseCall(args []string, err error) int {
+	host := ""
+	if i := slices.Index(args, "--host"); i >= 0 && i+1 < len(args) {
+		host = args[i+1]
+	}
+	if slices.Contains(args, "--host="+hookadapter.HostCline) {
+		host = hookadapter.HostCline
+	}
+	return hookadapter.Refuse(a.io.Out, a.io.Err, host, plain(err.Error()))
 }
 
 // isHook reports whether a command line that failed was meant to be the hook's. One that is broken in front of the

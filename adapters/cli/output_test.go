@@ -269,7 +269,7 @@ func TestHelp(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
 		"", "find", "protect", "guards", "browse", "recover", "test", "test start", "test status", "test stop", "clone", "clone start",
-		"clone abort", "sweep", "task", "check", "hook", "mcp", "sim", "version",
+		"clone abort", "sweep", "task", "check", "hook", "explain", "mcp", "sim", "version",
 	} {
 		args := []string{"--help"}
 		if command != "" {

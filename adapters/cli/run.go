@@ -82,8 +82,7 @@ func Run(ctx context.Context, io IO, args []string) int {
 		err = &interruptedError{err}
 	}
 	if isHook(command, args) {
-		a.say("%v", err)
-		return exitBlocked
+		return a.refuseCall(args, err)
 	}
 	a.json = a.json || slices.Contains(args, "--json")
 	a.reportError(err)
@@ -145,7 +144,7 @@ Exit codes:
 		a.sweep(),
 		a.task(),
 		a.settings.offline(a.check(), setCatalog),
-		a.hook(),
+		a.hook(), a.explain(),
 		a.mcp(),
 		a.proxy(),
 		a.intercept(),

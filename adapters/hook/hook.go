@@ -27,6 +27,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -73,6 +74,12 @@ const (
 	QuestionsWherePossible
 )
 
+// QuestionsNamed returns what a word means: "sure", "never" or "possible". It is false for any other.
+func QuestionsNamed(word string) (Questions, bool) {
+	at := slices.Index([]string{"sure", "never", "possible"}, word)
+	return Questions(max(at, 0)), at >= 0
+}
+
 var errTooSlow = errors.New("the verdict took longer than the hook's time limit")
 
 // Run reads one tool call and answers it. It returns the exit code, 0 or 2, within the deadline even if the input never
@@ -87,6 +94,11 @@ func Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, c Confi
 
 	ctx, cancel := c.limited(ctx)
 	defer cancel()
+	defer func() {
+		if recover() != nil {
+			exitCode = Refuse(stdout, stderr, c.Host, "The hook failed. The call did not run.")
+		}
+	}()
 	in := readInput(stdin, maxInput)
 	r := answerTo(ctx, in, c)
 	exitCode = r.answer.write(stdout, stderr)

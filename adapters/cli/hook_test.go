@@ -1,0 +1,108 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/zerto-rewind/zerto-rewind/adapters/cli"
+)
+
+func (w *world) feed(stdin string, args ...string) outcome {
+	w.t.Helper()
+	var out, stderr strings.Builder
+	code := cli.Run(w.t.Context(), cli.IO{In: strings.NewReader(stdin), Out: &out, Err: &stderr, Env: w.lookup}, args)
+	return outcome{code, out.String(), stderr.String()}
+}
+
+func TestHookAsksWhereItIsToldTo(t *testing.T) {
+	t.Parallel()
+	call := strings.Replace(hookCall, "TOOL", "mcp__someone__do_it", 1)
+	inAuto := strings.Replace(call, `"default"`, `"auto"`, 1)
+	for _, tt := range []struct {
+		behaviour, call, variable string
+		args                      []string
+		want                      string
+	}{
+		{"by default, where the host asks", call, "", nil, `"ask"`},
+		{"by default, where it may not", inAuto, "", nil, `"deny"`},
+		{"never", call, "", []string{"--ask", "never"}, `"deny"`},
+		{"never, by the environment", call, "never", nil, `"deny"`},
+		{"where it may, by the environment", inAuto, "possible", nil, `"ask"`},
+		{"a flag beats the environment", call, "never", []string{"--ask", "sure"}, `"ask"`},
+	} {
+		w := (&world{t: t}).with("ZERTO_REWIND_ASK", tt.variable)
+		if o := w.feed(tt.call, append([]string{"hook"}, tt.args...)...); o.code != 0 || !strings.Contains(o.out, tt.want) {
+			t.Errorf("%s: %+v, want %s", tt.behaviour, o, tt.want)
+		}
+	}
+	if o := (&world{t: t}).with("ZERTO_REWIND_ASK", "maybe").feed(call, "hook"); o.code != 2 || o.out != "" {
+		t.Errorf("a word that means nothing: %+v", o)
+	}
+}
+
+// Cline reads stdout alone, so a hook that never came to its call has to cancel there.
+func TestLaw6HookForClineCancelsWhateverFails(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{
+		{"hook", "--host", "cline", "--bogus"}, {"hook", "--host=cline", "extra"}, {"hook", "--host", "cline", "--ask", "maybe"},
+		{"hook", "--host", "cline"},
+	} {
+		o := (&world{t: t}).feed("", args...)
+		var said struct{ Cancel bool }
+		if err := json.Unmarshal([]byte(o.out), &said); err != nil || !said.Cancel || o.code != 2 || o.err == "" {
+			t.Errorf("%v: %+v", args, o)
+		}
+	}
+}
+
+func TestHookGuardsItsOwnSettings(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := (&world{t: t}).with("ZERTO_REWIND_STATE_DIR", dir).with("ZERTO_REWIND_CATALOG", "")
+	call := func(path string) string {
+		input, _ := json.Marshal(map[string]any{"file_path": path, "content": "x"})
+		return strings.Replace(strings.Replace(hookCall, "TOOL", "Write", 1), `{"node":"pve1","vmid":"web01"}`, string(input), 1)
+	}
+	if o := w.feed(call(dir+"/ledger.db"), "hook"); !strings.Contains(o.out, `"ask"`) {
+		t.Errorf("the state folder: %+v", o)
+	}
+	if o := w.feed(call("/src/main.go"), "hook"); o != (outcome{}) {
+		t.Errorf("another file: %+v", o)
+	}
+}
+
+func TestExplain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	call := strings.Replace(hookCall, "TOOL", "mcp__proxmox__stop_vm", 1)
+	denied := w.feed(call, "explain", "--host", "claude")
+	denied.want(t, 0)
+	hook := w.feed(call, "hook", "--host", "claude")
+	asJSON := w.feed(call, "explain", "--host", "claude", "--json")
+	asJSON.want(t, 0)
+	var explained struct {
+		Host, Stdout, Stderr, Decision string
+		ExitCode                       int
+		Verdict                        struct {
+			Decision string
+			Targets  []string
+		}
+		Entry struct{ Tool string }
+	}
+	if err := json.Unmarshal([]byte(asJSON.out), &explained); err != nil {
+		t.Fatal(err)
+	}
+	if got := (outcome{explained.ExitCode, explained.Stdout, explained.Stderr}); got != hook {
+		t.Errorf("explained as %+v, answered as %+v", got, hook)
+	}
+	if explained.Host != "claude" || explained.Decision != "deny" || explained.Entry.Tool != "stop_vm" || len(explained.Verdict.Targets) != 1 {
+		t.Errorf("%+v", explained)
+	}
+	golden(t, "explain-deny.txt", denied.out)
+	golden(t, "explain-broken.txt", w.feed("{}", "explain").out)
+	golden(t, "explain-ask-degraded.txt", w.feed(
+		`{"turn_id":"1","model":"m","hook_event_name":"PreToolUse","tool_name":"mcp__someone__do_it","tool_input":{}}`, "explain").out)
+	golden(t, "explain-read.json", w.feed(
+		`{"hookName":"tool_call","tool_call":{"id":"1","name":"proxmox__get_vms","input":{}}}`, "explain", "--json").out)
+}
