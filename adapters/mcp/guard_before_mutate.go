@@ -58,11 +58,7 @@ func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult,
 	case in.VM != "":
 		vms = []string{in.VM}
 	}
-	agent := t.agent
-	if agent == "" {
-		agent = c.clientName()
-	}
-	g, err := c.session.ProtectAll(ctx, vms, rewind.Change{ID: in.ChangeID, Action: in.Action, Agent: agent})
+	g, err := c.session.ProtectAll(ctx, vms, rewind.Change{ID: in.ChangeID, Action: in.Action, Agent: t.agentOf(c)})
 	if err != nil {
 		return guardResult{}, err
 	}

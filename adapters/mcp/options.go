@@ -60,6 +60,17 @@ func WithCatalog(c *catalog.Catalog) Option {
 	return func(t *toolset) error { t.catalog = c; return nil }
 }
 
+// agentOf returns who is to be named in what a call makes, empty when nobody is known.
+func (t *toolset) agentOf(c call) string {
+	if t.agent != "" {
+		return t.agent
+	}
+	if name := c.clientName(); name != "" {
+		return name
+	}
+	return t.session.Agent()
+}
+
 // WithAgent names the agent in guards and tags. The default is the name the client gives itself, and the session's own
 // agent when it gives none.
 func WithAgent(name string) Option {

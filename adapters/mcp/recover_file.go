@@ -100,10 +100,16 @@ func bringBack(ctx context.Context, c call, in recoverFileArgs, to rewind.Sink) 
 }
 
 func finished(r recoverFileResult) recoverFileResult {
-	if r.LeftOpen != nil {
-		r.NextStep += " Something was left open at the ZVM: have the command in leftOpen run, or tell the human."
-	}
+	r.NextStep += sayLeftOpen(r.LeftOpen)
 	return r
+}
+
+// sayLeftOpen is what has to be added to the next step of a result.
+func sayLeftOpen(open *leftOpen) string {
+	if open == nil {
+		return ""
+	}
+	return " Something was left open at the ZVM: have the command in leftOpen run, or tell the human."
 }
 
 // notInline refuses a file that stays where it is. Beside may hold what else is to be told.

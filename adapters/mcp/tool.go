@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,6 +32,8 @@ func (t *toolset) tools() ([]tool, error) {
 		t.findProtectionTool,
 		t.guardTool,
 		t.checkTool,
+		t.browseTool,
+		t.diffTool,
 		t.recoverFileTool,
 		t.listGuardsTool,
 		t.verifyGuardTool,
@@ -138,6 +143,22 @@ func define[In, Out any](t *toolset, d definition, run func(context.Context, cal
 
 var errPanicked = errors.New("the tool failed inside; its server's log has the details")
 
+// readable escapes what cannot be seen in a JSON document, which says the same after it: a guest's name may be written in
+// characters that hide, reorder or overwrite text for a person and yet are read by a model.
+func readable(document []byte) []byte {
+	var b bytes.Buffer
+	for _, r := range string(document) { // beyond ASCII there are only strings in it
+		if r < utf8.RuneSelf || unicode.IsPrint(r) {
+			b.WriteRune(r)
+			continue
+		}
+		for _, unit := range utf16.AppendRune(nil, r) {
+			fmt.Fprintf(&b, `\u%04x`, unit)
+		}
+	}
+	return b.Bytes()
+}
+
 // answer returns a result, in its own order of fields, as structured content and as text for clients without.
 func answer(out any) (*mcp.CallToolResult, error) {
 	var b bytes.Buffer
@@ -146,7 +167,7 @@ func answer(out any) (*mcp.CallToolResult, error) {
 	if err := encoder.Encode(out); err != nil {
 		return nil, err
 	}
-	data := bytes.TrimSpace(b.Bytes())
+	data := readable(bytes.TrimSpace(b.Bytes()))
 	return &mcp.CallToolResult{
 		Content:           []mcp.Content{&mcp.TextContent{Text: string(data)}},
 		StructuredContent: json.RawMessage(data),
