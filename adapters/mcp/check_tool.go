@@ -49,11 +49,15 @@ func (t *toolset) checkTool() (tool, error) {
 }
 
 func (t *toolset) check(ctx context.Context, c call, in checkToolArgs) (checkToolResult, error) {
+	known, err := t.known()
+	if err != nil {
+		return checkToolResult{}, err
+	}
 	name := catalog.Name{Server: in.Server, Tool: in.Tool}
 	if in.Server == "" {
-		name, _ = t.catalog.ParseToolName(in.Tool)
+		name, _ = known.ParseToolName(in.Tool)
 	}
-	verdict := t.catalog.ClassifyCall(name, in.Args)
+	verdict := known.ClassifyCall(name, in.Args)
 	r := checkToolResult{
 		Server: name.Server, Tool: name.Tool, Class: verdict.Class, MayRun: verdict.Safe(), Reason: verdict.Reason,
 	}

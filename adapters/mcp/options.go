@@ -57,7 +57,13 @@ func WithRecoverDir(dir string) Option {
 
 // WithCatalog sets the catalogue that says what a tool is. The default is [catalog.Default].
 func WithCatalog(c *catalog.Catalog) Option {
-	return func(t *toolset) error { t.catalog = c; return nil }
+	return WithCatalogSource(func() (*catalog.Catalog, error) { return c, nil })
+}
+
+// WithCatalogSource has the catalogue read anew for each call that needs it, so that a ruling counts at once. An error
+// refuses the call.
+func WithCatalogSource(load func() (*catalog.Catalog, error)) Option {
+	return func(t *toolset) error { t.known = load; return nil }
 }
 
 // agentOf returns who is to be named in what a call makes, empty when nobody is known.

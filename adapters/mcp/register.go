@@ -17,7 +17,7 @@ import (
 // toolset is what the tools of one registration share. It does not change once they are registered.
 type toolset struct {
 	session    *rewind.Session
-	catalog    *catalog.Catalog
+	known      func() (*catalog.Catalog, error)
 	prefix     string
 	recoverDir string // absolute; empty when files may not be written
 	agent      string
@@ -28,6 +28,7 @@ type toolset struct {
 	patience     time.Duration
 	sealer       *gate.Sealer
 	recordAnswer func(context.Context, HumanAnswer) error
+	addMutating  AddMutating
 }
 
 func newToolset(session *rewind.Session, opts []Option) (*toolset, error) {
@@ -47,12 +48,11 @@ func newToolset(session *rewind.Session, opts []Option) (*toolset, error) {
 	if t.logger == nil {
 		t.logger = slog.New(slog.DiscardHandler)
 	}
-	if t.catalog == nil {
-		builtIn, err := catalog.Default()
-		if err != nil {
-			return nil, fmt.Errorf("mcpadapter: built-in catalogue: %w", err)
-		}
-		t.catalog = builtIn
+	if t.known == nil {
+		t.known = catalog.Default
+	}
+	if _, err := t.known(); err != nil {
+		return nil, fmt.Errorf("mcpadapter: catalogue: %w", err)
 	}
 	return t, nil
 }

@@ -41,6 +41,8 @@ func (t *toolset) tools() ([]tool, error) {
 		t.stopTestTool,
 		t.cloneTool,
 		t.getTaskTool,
+		t.sweepTool,
+		t.addMutatingTool,
 	} {
 		built, err := build()
 		if err != nil {
