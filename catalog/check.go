@@ -26,7 +26,7 @@ func checkEntries(entries []*listed, place func(i int) string, report func(i int
 		for _, key := range e.keys {
 			if first, taken := claimed[key]; taken && first != i {
 				report(i, fmt.Errorf("%s: described before, as %s in %s; names that a host may spell alike are one name",
-					e.name(), entries[first].name(), place(first)))
+					e.Name(), entries[first].Name(), place(first)))
 				break
 			}
 			claimed[key] = i
@@ -40,7 +40,7 @@ func (e *Entry) check() error {
 		problems = append(problems, e.When[i].check())
 	}
 	if err := errors.Join(problems...); err != nil {
-		return fmt.Errorf("%s: %w", e.name(), err)
+		return fmt.Errorf("%s: %w", e.Name(), err)
 	}
 	return nil
 }
@@ -141,4 +141,5 @@ func checkName(what, name, chars string) error {
 	return nil
 }
 
-func (e *Entry) name() Name { return Name{Server: e.Server, Tool: e.Tool, BuiltIn: e.BuiltIn} }
+// Name returns the name by which a catalogue finds the entry; a server has others among its aliases.
+func (e *Entry) Name() Name { return Name{Server: e.Server, Tool: e.Tool, BuiltIn: e.BuiltIn} }

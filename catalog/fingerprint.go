@@ -104,7 +104,8 @@ func (d Definition) Hints() Hints {
 	return h
 }
 
-func (d Definition) deniesReadOnly() bool {
+// DeniesReadOnly reports whether the tool says of itself that it may change something.
+func (d Definition) DeniesReadOnly() bool {
 	h := d.Hints()
 	return h.ReadOnly != nil && !*h.ReadOnly || h.Destructive != nil && *h.Destructive
 }

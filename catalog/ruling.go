@@ -131,7 +131,7 @@ func (c *Catalog) WithDefinitions(current map[Name]Definition) (*Catalog, error)
 	suspect := map[*listed]bool{}
 	for name, d := range current {
 		e := c.find(name)
-		if e != nil && e.Class == ReadOnly && d.deniesReadOnly() && (e.Ruling == nil || e.Ruling.Fingerprint == nil) {
+		if e != nil && e.Class == ReadOnly && d.DeniesReadOnly() && (e.Ruling == nil || e.Ruling.Fingerprint == nil) {
 			suspect[e] = true
 		}
 	}

@@ -36,16 +36,21 @@ line addresses, and asks the human where that cannot be told.`,
 			return err
 		}
 		name := toolName(known, args)
-		found := known.ClassifyCall(name, nil)
-		verdict := checked{
-			Server: name.Server, Tool: name.Tool, Class: found.Class, Kind: found.Kind, Reason: found.Reason,
-			Shell: found.Entry != nil && len(found.Entry.Command) > 0,
-		}
-		if name.BuiltIn {
-			verdict.Server = "-"
-		}
+		verdict := verdictOn(known, name)
 		return a.result(verdict, func(t *table) { showVerdict(t, verdict) })
 	})
+}
+
+func verdictOn(known *catalog.Catalog, name catalog.Name) checked {
+	found := known.ClassifyCall(name, nil)
+	verdict := checked{
+		Server: name.Server, Tool: name.Tool, Class: found.Class, Kind: found.Kind, Reason: found.Reason,
+		Shell: found.Entry != nil && len(found.Entry.Command) > 0,
+	}
+	if name.BuiltIn {
+		verdict.Server = "-"
+	}
+	return verdict
 }
 
 func oneOrTwo(c *cobra.Command, args []string) error {

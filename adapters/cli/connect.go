@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -154,30 +153,4 @@ func (a *app) session() (*rewind.Session, *zvm.Client, error) {
 	}
 	session, err := rewind.NewSession(client, options...)
 	return session, client, err
-}
-
-// catalogue returns the built-in catalogue with the user's file laid over it.
-func (a *app) catalogue() (*catalog.Catalog, error) {
-	base, err := catalog.Default()
-	if err != nil {
-		return nil, err
-	}
-	r := a.reader()
-	path := r.text(setCatalog)
-	if err := r.err(); err != nil || path == "" {
-		return base, err
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return nil, &settingsError{fmt.Errorf("%s: %w", setCatalog.variable, err)}
-	}
-	user, err := catalog.Load(data)
-	if err != nil {
-		return nil, &settingsError{fmt.Errorf("%s: %w", path, err)}
-	}
-	merged, err := catalog.Merge(base, user)
-	if err != nil {
-		return nil, &settingsError{fmt.Errorf("%s: %w", path, err)}
-	}
-	return merged, nil
 }

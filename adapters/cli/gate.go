@@ -12,17 +12,21 @@ import (
 
 // gate returns the gate, which opens a session only for a verdict that needs guards.
 func (a *app) gate() (*gate.Gate, error) {
-	known, err := a.catalogue()
+	rules, err := a.rules()
 	if err != nil {
 		return nil, err
 	}
-	return gate.New(known, func() (gate.Guards, error) {
+	return gate.New(rules.catalog, func() (gate.Guards, error) {
 		session, _, err := a.session()
 		if err != nil {
 			return nil, err
 		}
 		return explained{session, a}, nil
-	}, gate.Policy{Commands: shell.Reader{}})
+	}, gate.Policy{
+		MaxAge:   rules.policy.MaxAge,
+		Aliases:  rules.vmAliases,
+		Commands: shell.Reader{LocalVM: rules.policy.LocalVM},
+	})
 }
 
 // explained are guards whose look-up, when it fails, says where and why.

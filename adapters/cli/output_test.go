@@ -34,6 +34,10 @@ func TestOutputOfEachCommand(t *testing.T) {
 		{"check-shell", []string{"check", "Bash"}},
 		{"check-full-name", []string{"check", "mcp__ssh-mcp__run-command"}},
 		{"check-undo", []string{"check", "proxmox", "delete_snapshot"}},
+		{"catalog-show", []string{"catalog", "show", "ansible", "ansible-service-manager"}},
+		{"catalog-show-unknown", []string{"catalog", "show", "nobody", "frob"}},
+		{"catalog-list", []string{"catalog", "list", "--server", "esxi-mcp-server"}},
+		{"catalog-list-none", []string{"catalog", "list", "--server", "nobody"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -269,7 +273,8 @@ func TestHelp(t *testing.T) {
 	var all strings.Builder
 	for _, command := range []string{
 		"", "find", "protect", "guards", "browse", "recover", "test", "test start", "test status", "test stop", "clone", "clone start",
-		"clone abort", "sweep", "task", "check", "hook", "explain", "mcp", "sim", "version",
+		"clone abort", "sweep", "task", "check", "catalog", "catalog list", "catalog show", "catalog rule", "catalog add-mutating", "catalog validate",
+		"catalog import", "hook", "explain", "mcp", "sim", "version",
 	} {
 		args := []string{"--help"}
 		if command != "" {

@@ -31,6 +31,9 @@ type IO struct {
 	Terminal bool
 	// Interactive says that this person can answer questions on In.
 	Interactive bool
+	// Operator reports whether In is this process's own terminal, so that a person may be there who can give leave. Nil
+	// means that it is not.
+	Operator func() bool
 }
 
 // OS returns the standard streams and the environment of this process.
@@ -41,6 +44,7 @@ func OS() IO {
 		Env:         os.LookupEnv,
 		Terminal:    watched,
 		Interactive: watched && isTerminal(os.Stdin),
+		Operator:    func() bool { return ownTerminal(os.Stdin) && ownTerminal(os.Stderr) },
 	}
 }
 
@@ -144,6 +148,7 @@ Exit codes:
 		a.sweep(),
 		a.task(),
 		a.settings.offline(a.check(), setCatalog),
+		a.catalog(),
 		a.hook(), a.explain(),
 		a.mcp(),
 		a.proxy(),

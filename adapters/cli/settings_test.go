@@ -192,7 +192,7 @@ func TestAUsersCatalogueIsLaidOverTheBuiltInOne(t *testing.T) {
 	w.with("ZERTO_REWIND_CATALOG", secretFile(t, "{", 0o600)).run("check", "a", "b").want(t, 64)
 	several := secretFile(t, `{"version":1,"servers":[{"server":"mine","source":"me","tools":[{"names":["frob"],"class":"x","y":1}]}]}`, 0o600)
 	o := w.with("ZERTO_REWIND_CATALOG", several).run("check", "a", "b")
-	o.want(t, 64, "error: "+several+": ", "\n  ")
+	o.want(t, 64, "error: "+several+":1:91: ", "\n  "+several+":1:95: ")
 	if strings.Contains(o.err, `\n`) || strings.Contains(o.err, "--help") {
 		t.Errorf("stderr:\n%s", o.err)
 	}

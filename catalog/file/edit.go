@@ -31,11 +31,11 @@ func edited(path string, before []byte, edit func(*Edit) error) ([]byte, error) 
 	before = withoutMark(before)
 	doc, err := load(before)
 	if err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, damaged(path, err)
 	}
 	value, err := parseComments(before)
 	if err != nil {
-		return nil, &DamagedError{path, err} // not after load
+		return nil, damaged(path, err) // not after load
 	}
 	root, ok := value.Value.(*hujson.Object)
 	if !ok {

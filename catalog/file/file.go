@@ -13,7 +13,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -49,17 +48,28 @@ type Policy struct {
 // DamagedError says that a file is no valid catalogue. Nothing has been changed in it.
 type DamagedError struct {
 	Path string
-	// Problems joins a [*catalog.LoadError] for each.
+	// Problems joins one error for each thing that is wrong, which has the file's name and wraps a [*catalog.LoadError]
+	// where it has a place.
 	Problems error
 }
 
 // Error has one line for each problem: "path:line:column: problem".
-func (e *DamagedError) Error() string {
-	return e.Path + ":" + strings.ReplaceAll(e.Problems.Error(), "\n", "\n"+e.Path+":")
-}
+func (e *DamagedError) Error() string { return e.Problems.Error() }
 
 // Unwrap returns the problems.
 func (e *DamagedError) Unwrap() error { return e.Problems }
+
+func damaged(path string, err error) *DamagedError {
+	problems := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts are asked for, not a cause
+		problems = joined.Unwrap()
+	}
+	named := make([]error, len(problems))
+	for i, problem := range problems {
+		named[i] = fmt.Errorf("%s:%w", path, problem)
+	}
+	return &DamagedError{path, errors.Join(named...)}
+}
 
 // Open reads a catalogue file as it stands at a moment. An error that is a [fs.ErrNotExist] means that there is none, a
 // [*DamagedError] that it is no valid catalogue.
@@ -75,7 +85,7 @@ func Open(path string, now time.Time) (*File, error) {
 func Parse(path string, data []byte, now time.Time) (*File, error) {
 	doc, err := load(data)
 	if err != nil {
-		return nil, &DamagedError{path, err}
+		return nil, damaged(path, err)
 	}
 	current, err := doc.Catalog.AsOf(moment(now))
 	if err != nil {
@@ -157,7 +167,12 @@ func syntaxProblem(data []byte, err error) error {
 	}
 	at := 0
 	for range line - 1 {
-		at += bytes.IndexByte(data[at:], '\n') + 1
+		next := bytes.IndexByte(data[at:], '\n')
+		if next < 0 { // the line that parsing has put there
+			at = len(data)
+			break
+		}
+		at += next + 1
 	}
 	return problemAt(data, at+column-1, errors.Unwrap(err).Error())
 }

@@ -56,6 +56,7 @@ func TestOpenRefusesWithPlace(t *testing.T) {
 		{"nothing but comments", "// nothing\n/* here */\n", `1:1: the catalogue is empty; an empty one is {"version": 1}`},
 		{"a comment without end", "{\"version\": 1 /* ", `1:15: parsing comment: unexpected EOF`},
 		{"a file that ends too early", "{\"version\": 1,\n", `2:1: parsing value: unexpected EOF`},
+		{"a file that ends in its first line", "{", `1:2: parsing value: unexpected EOF`},
 		{"two commas", "{\"version\": 1,,}", `1:15: invalid character ',' at start of value`},
 		{"a second document", "{\"version\": 1}\n// more\n{\"version\": 1}", `3:1: invalid character '{' after top-level value`},
 		{"a YAML document mark", "{\"version\": 1}\n---\n{}", `2:1: invalid character '-' after top-level value`},

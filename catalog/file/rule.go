@@ -92,7 +92,7 @@ func rule(ctx context.Context, path string, base *catalog.Catalog, o Order, keep
 	err := Update(ctx, path, func(e *Edit) error {
 		merged, err := catalog.Merge(base, e.Catalog())
 		if err != nil {
-			return &DamagedError{path, err}
+			return damaged(path, err)
 		}
 		if merged, err = merged.AsOf(moment(o.At)); err != nil {
 			return err

@@ -139,7 +139,7 @@ func TestAddMutatingOnlyEverMakesStricter(t *testing.T) {
 	for e := range onDisk(t, write(t, mine), now).Entries() {
 		kind := fmt.Sprint(e.Server == "home", e.BuiltIn, e.Class, e.Kind, e.Scope, len(e.When) > 0, len(e.Target) > 0, len(e.Command) > 0, e.Void)
 		if e.Server == "home" || !kinds[kind] {
-			names = append(names, catalog.Name{Server: e.Server, Tool: e.Tool, BuiltIn: e.BuiltIn})
+			names = append(names, e.Name())
 		}
 		kinds[kind] = true
 	}
