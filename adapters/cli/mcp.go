@@ -38,5 +38,6 @@ alone; without it, small text files come back inside the answer.`,
 		return mcpadapter.Serve(ctx, session, a.io.In, a.io.Out, options...)
 	})
 	c.Flags().StringVar(&recoverDir, "recover-dir", "", "existing `folder` below which recovered files are written")
+	c.AddCommand(a.mcpInstall())
 	return c
 }
