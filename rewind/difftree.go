@@ -43,8 +43,10 @@ func (s *Session) readTree(
 	done := false
 	var err error
 	t.side.FLRSessionID, t.side.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		r := &treeReader{tree: t, s: s, m: m, o: o, earlier: earlier}
-		err := r.readAll(ctx, wanted)
+		err := s.metered(m, -1, func(m mounted) error {
+			r := &treeReader{tree: t, s: s, m: m, o: o, earlier: earlier}
+			return r.readAll(ctx, wanted)
+		})
 		done = err == nil
 		return err
 	})

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -198,4 +199,21 @@ func TestResultsTellTheirStagesAndTheTimesOfTheSource(t *testing.T) {
 			t.Errorf("time %d is not told", i)
 		}
 	}
+}
+
+func TestDiffTellsOfTheBytesOfEachSide(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var told downloads
+	_, s := connect(t, w.sim, rewind.WithProgress(told.take))
+	g, err := s.Protect(t.Context(), "web01", rewind.Change{})
+	must(t, err)
+	_, err = s.Diff(t.Context(), g, g, "/etc")
+	must(t, err)
+	whole := int64(len(goodConfig))
+	at := slices.IndexFunc(told.events, func(e rewind.Event) bool { return e.Stage == rewind.StageDownloaded })
+	now := downloads{events: told.events[at+1:]}
+	told.events = told.events[:at+1]
+	told.check(t, -1, whole)
+	now.check(t, -1, whole)
 }

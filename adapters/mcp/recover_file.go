@@ -39,7 +39,8 @@ func (t *toolset) recoverFileTool() (tool, error) {
 		title: "Recover a file as it was at the guard",
 		description: fmt.Sprintf("Brings one file of a guarded VM back exactly as it was before the change, by the changeId that %s returned. With dest it is "+
 			"written below the recovery folder of this server, whole or not at all; without dest a UTF-8 text of up to 64 KiB comes back in the "+
-			"result. It does not write into the guest: compare, then put the file back with your own tools. Takes some seconds, and up to minutes.",
+			"result. It does not write into the guest: compare, then guard that change as well with %[1]s, so that the rewind can be taken back, and put "+
+			"the file back with your own tools. Takes some seconds, and up to minutes.",
 			t.name(guardName)),
 		hints:     hints(false, true, false, true),
 		refine:    boundText("changeId", "path", "vm", "dest"),
