@@ -5,8 +5,6 @@ import (
 	"sync"
 
 	"github.com/schollz/progressbar/v3"
-
-	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
 // bar shows how far a download has come, on the last line of a terminal, until something else is said. It is safe for
@@ -16,25 +14,30 @@ type bar struct {
 	shown *progressbar.ProgressBar
 }
 
-func (b *bar) show(to io.Writer, e rewind.Event) {
+// start is the moment from which the rate counts. A download that ends before it has much to show never has a bar.
+func (b *bar) start(to io.Writer, total int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.shown == nil {
-		total := e.Total
-		if total <= 0 {
-			total = -1
-		}
-		b.shown = progressbar.NewOptions64(total,
-			progressbar.OptionSetWriter(to),
-			progressbar.OptionShowBytes(true),
-			progressbar.OptionShowCount(),
-			progressbar.OptionUseIECUnits(true),
-			progressbar.OptionSetWidth(30),
-			progressbar.OptionSetSpinnerChangeInterval(0), // it would spin in a goroutine of its own
-			progressbar.OptionClearOnFinish(),
-		)
+	if total <= 0 {
+		total = -1 // not known
 	}
-	_ = b.shown.Set64(e.Bytes) // more than there should be is said by the download
+	b.shown = progressbar.NewOptions64(total,
+		progressbar.OptionSetWriter(to),
+		progressbar.OptionShowBytes(true),
+		progressbar.OptionShowCount(),
+		progressbar.OptionUseIECUnits(true),
+		progressbar.OptionSetWidth(30),
+		progressbar.OptionSetSpinnerChangeInterval(0), // it would spin in a goroutine of its own
+		progressbar.OptionClearOnFinish(),
+	)
+}
+
+func (b *bar) show(bytes int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.shown != nil {
+		_ = b.shown.Set64(bytes) // more than there should be is said by the download
+	}
 }
 
 func (b *bar) hide() {

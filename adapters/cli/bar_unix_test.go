@@ -82,6 +82,9 @@ func TestADownloadIsABarOnATerminalUntilItHasArrived(t *testing.T) {
 			if code != 0 || strings.Contains(out, "MiB/s") || strings.Contains(out, "\r") {
 				t.Errorf("exit code %d, stdout:\n%s", code, out)
 			}
+			if strings.Contains(terminal, "TiB/s") {
+				t.Errorf("the rate counts from later than the download:\n%q", terminal)
+			}
 			bar := strings.LastIndex(terminal, "iB/s")
 			after := strings.Index(terminal, "\rdownloaded web-local, 1048590 bytes\r\n")
 			if bar < 0 || after < bar {

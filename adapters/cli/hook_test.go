@@ -45,7 +45,9 @@ func TestHookAsksWhereItIsToldTo(t *testing.T) {
 func TestLaw6HookForClineCancelsWhateverFails(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{
-		{"hook", "--host", "cline", "--bogus"}, {"hook", "--host=cline", "extra"}, {"hook", "--host", "cline", "--ask", "maybe"},
+		{"hook", "--host", "cline", "--bogus"},
+		{"hook", "--host=cline", "extra"},
+		{"hook", "--host", "cline", "--ask", "maybe"},
 		{"hook", "--host", "cline"},
 	} {
 		o := (&world{t: t}).feed("", args...)

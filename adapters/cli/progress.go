@@ -19,11 +19,12 @@ func (a *app) progress() func(rewind.Event) {
 		switch {
 		case e.Stage == rewind.StageTask && !states.changed(e.Task):
 		case e.Stage == rewind.StageDownloading && e.Bytes > 0:
-			if watched {
-				a.bar.show(a.io.Err, e)
-			}
+			a.bar.show(e.Bytes)
 		case watched:
 			a.say("%s", stageLine(e))
+			if e.Stage == rewind.StageDownloading {
+				a.bar.start(a.io.Err, e.Total)
+			}
 		default:
 			a.log.Debug("stage", stageAttributes(e)...)
 		}
