@@ -69,7 +69,7 @@ type treeReader struct {
 
 func (r *treeReader) readAll(ctx context.Context, wanted guestPath) error {
 	root := zvm.Item{Browsable: true} // the top of a session has no row of its own
-	if len(wanted.parts) > 0 || wanted.drive != "" {
+	if !wanted.isTop() || r.m.partition != "" {
 		var err error
 		root, err = r.m.locate(ctx, wanted)
 		if errors.As(err, &r.missing) && len(r.missing.Roots) > 0 {

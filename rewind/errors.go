@@ -190,6 +190,18 @@ func (e *PathNotFoundError) Error() string {
 	return fmt.Sprintf("%q is on none of the partitions %s", e.Path, shown(strings.Join(e.Roots, ", ")))
 }
 
+// PartitionNotFoundError says that a mounted checkpoint has no such partition as [OnPartition] names, or that the path's
+// own drive letter is that of another.
+type PartitionNotFoundError struct {
+	Path       string
+	Partition  string
+	Partitions []string // that there are
+}
+
+func (e *PartitionNotFoundError) Error() string {
+	return fmt.Sprintf("%q: no partition %q; there are %s", e.Path, e.Partition, shown(strings.Join(e.Partitions, ", ")))
+}
+
 // AmbiguousPathError says that a guest path fits several places.
 type AmbiguousPathError struct {
 	Path string

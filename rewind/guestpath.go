@@ -39,6 +39,9 @@ func parseGuestPath(text string) (guestPath, error) {
 	return p, nil
 }
 
+// isTop reports whether the path means the list of partitions.
+func (p guestPath) isTop() bool { return len(p.parts) == 0 && p.drive == "" }
+
 func isLetter(b byte) bool { return b|0x20 >= 'a' && b|0x20 <= 'z' }
 
 // start is one place to begin looking at: an item at the top of a session, and the parts to follow from there.
@@ -50,10 +53,10 @@ type start struct {
 
 // starts returns where the path may begin. A partition that bears the drive letter is the only place; so is an item that
 // the path names first, unless the path is rooted and may mean a folder of that name. Else it is any partition.
-func (p guestPath) starts(top, partitions []zvm.Item) []start {
+func (p guestPath) starts(top, partitions []zvm.Item, normal normalForm) []start {
 	var places []start
 	if p.drive == "" && len(p.parts) > 0 {
-		for _, r := range matching(top, p.parts[0], ignoresCase) {
+		for _, r := range normal.matching(top, p.parts[0], ignoresCase, true) {
 			places = append(places, start{at: r, rest: p.parts[1:], named: true})
 		}
 		if len(places) > 0 && !p.rooted {
@@ -73,27 +76,48 @@ func (p guestPath) starts(top, partitions []zvm.Item) []start {
 	return places
 }
 
-// matching returns the items of a name. Exact names win over names in another case, which count only where case is
-// ignored. Composed and decomposed spellings of a letter are different names here, as they are to Linux and Windows.
-func matching(items []zvm.Item, name string, ignoresCase func(zvm.Item) bool) []zvm.Item {
-	var exact, folded []zvm.Item
+// normalForm is what makes names equal that look the same; nil leaves them as they are. See [WithNormalForm].
+type normalForm func(string) string
+
+func (n normalForm) of(name string) string {
+	if n == nil {
+		return name
+	}
+	return n(name)
+}
+
+// matching returns the items of a name. Names that are the same in normal form are all meant, unless the name is known to
+// be in the server's spelling and one item has just that. They win over names in another case, which count only where case
+// is ignored.
+func (n normalForm) matching(items []zvm.Item, name string, ignoresCase func(zvm.Item) bool, spelt bool) []zvm.Item {
+	var exact, alike, folded []zvm.Item
+	normal := n.of(name)
 	for _, i := range items {
-		switch {
-		case i.Name() == name:
+		own := n.of(i.Name())
+		if i.Name() == name {
 			exact = append(exact, i)
-		case strings.EqualFold(i.Name(), name) && ignoresCase(i):
+		}
+		switch {
+		case own == normal:
+			alike = append(alike, i)
+		case strings.EqualFold(own, normal) && ignoresCase(i):
 			folded = append(folded, i)
 		}
 	}
-	if len(exact) > 0 {
+	switch {
+	case spelt && len(exact) > 0:
 		return exact
+	case len(alike) > 0:
+		return alike
 	}
 	return folded
 }
 
 // driveLetter returns the letter that a partition bears as its name, empty when it bears none (zvm-wire 13).
-func driveLetter(partition zvm.Item) string {
-	name := strings.ToUpper(strings.TrimSuffix(partition.Name(), ":"))
+func driveLetter(partition zvm.Item) string { return letterOf(partition.Name()) }
+
+func letterOf(name string) string {
+	name = strings.ToUpper(strings.TrimSuffix(name, ":"))
 	if len(name) == 1 && isLetter(name[0]) {
 		return name
 	}

@@ -42,12 +42,12 @@ func (m mounted) locate(ctx context.Context, p guestPath) (zvm.Item, error) {
 		}
 		f.partitions = append(f.partitions, disk.Items...)
 	}
-	roots, err := f.roots(ctx)
+	starts, err := f.starts(ctx, top.Items)
 	if err != nil {
 		return zvm.Item{}, err
 	}
-	for _, start := range p.starts(top.Items, roots) {
-		if err := f.follow(ctx, way{partition: start.at, stays: start.named || p.drive != ""}, start.at, start.rest); err != nil {
+	for _, start := range starts {
+		if err := f.follow(ctx, way{partition: start.at, stays: start.named || p.drive != "", spelt: start.named && m.partition == ""}, start.at, start.rest); err != nil {
 			return zvm.Item{}, err
 		}
 	}
@@ -72,7 +72,45 @@ type way struct {
 	partition zvm.Item
 	above     []string // the partitions that were left at a mount point
 	stays     bool     // whoever asked named the partition
+	spelt     bool     // the path itself did: it is in the server's spelling
 	hidden    bool
+}
+
+// starts returns where to begin looking: on the partition that was named, or wherever the path may begin.
+func (f *finder) starts(ctx context.Context, top []zvm.Item) ([]start, error) {
+	if f.m.partition != "" {
+		partition, err := f.named(f.m.partition)
+		f.partitions = []zvm.Item{partition}
+		return []start{{at: partition, rest: f.path.parts, named: true}}, err
+	}
+	roots, err := f.roots(ctx)
+	return f.path.starts(top, roots, f.m.at.normal), err
+}
+
+// named finds one partition by its path, its name, or the drive letter that it bears.
+func (f *finder) named(wanted string) (zvm.Item, error) {
+	found := slices.DeleteFunc(slices.Clone(f.partitions), func(p zvm.Item) bool { return p.Path != wanted })
+	if len(found) == 0 {
+		found = f.m.at.normal.matching(f.partitions, wanted, ignoresCase, true)
+	}
+	if letter := letterOf(wanted); len(found) == 0 && letter != "" {
+		found = slices.DeleteFunc(slices.Clone(f.partitions), func(p zvm.Item) bool { return driveLetter(p) != letter })
+	}
+	switch {
+	case len(found) > 1:
+		return zvm.Item{}, &AmbiguousPathError{Path: wanted, Hits: pathsOf(found)}
+	case len(found) == 0, f.path.drive != "" && driveLetter(found[0]) != "" && driveLetter(found[0]) != f.path.drive:
+		return zvm.Item{}, &PartitionNotFoundError{Path: f.path.text, Partition: wanted, Partitions: pathsOf(f.partitions)}
+	}
+	return found[0], nil
+}
+
+func pathsOf(items []zvm.Item) []string {
+	paths := make([]string, len(items))
+	for i, item := range items {
+		paths[i] = item.Path
+	}
+	return paths
 }
 
 // linuxRoot are folders that every Linux system keeps at its "/", the last three as empty ones.
@@ -130,7 +168,8 @@ func (f *finder) enter(ctx context.Context, w way, at zvm.Item, rest []string, i
 	if err != nil {
 		return err
 	}
-	next := matching(folder.Items, rest[0], func(zvm.Item) bool { return ignoresCase(w.partition) })
+	// A path that starts with a partition is spelt as the server lists it, and told apart as it is.
+	next := f.m.at.normal.matching(folder.Items, rest[0], func(zvm.Item) bool { return ignoresCase(w.partition) }, w.spelt)
 	if len(next) == 0 && !folder.Complete {
 		return fmt.Errorf("%s: what the server lists is not all it holds, and %q is not among it", at.Path, rest[0])
 	}
@@ -192,7 +231,7 @@ func (f *finder) holdsStart(ctx context.Context, partition zvm.Item) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	for _, i := range matching(top.Items, f.path.parts[0], func(zvm.Item) bool { return false }) {
+	for _, i := range f.m.at.normal.matching(top.Items, f.path.parts[0], func(zvm.Item) bool { return false }, false) {
 		if !i.Browsable {
 			continue
 		}
@@ -210,11 +249,7 @@ func (f *finder) answer() (zvm.Item, error) {
 		places = append(places, h.Path)
 	}
 	if len(places) == 0 {
-		missing := &PathNotFoundError{Path: f.path.text}
-		for _, p := range f.partitions {
-			missing.Roots = append(missing.Roots, p.Path)
-		}
-		return zvm.Item{}, missing
+		return zvm.Item{}, &PathNotFoundError{Path: f.path.text, Roots: pathsOf(f.partitions)}
 	}
 	for _, h := range f.hidden {
 		places = append(places, h.Path)

@@ -22,6 +22,8 @@ type mounted struct {
 	session zvm.SessionID
 	vpgName string
 	meter   *meter // nil unless somebody is told of bytes
+	// partition is where a guest path is looked for, empty for everywhere.
+	partition string
 }
 
 // mounts are the FLR sessions that this Session has open. Mounting one target is asked for one at a time, so that two
@@ -78,6 +80,7 @@ func (s *Session) withMount(
 		at:        s,
 		FLRTarget: zvm.FLRTarget{VPG: from.VPGID, VM: from.mountAs.ID, Checkpoint: from.CheckpointID},
 		vpgName:   from.VPGName,
+		partition: from.partition,
 	}
 	returned := false
 	closeNow := func() error {

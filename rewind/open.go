@@ -35,10 +35,10 @@ func (s *Session) chooseItem(ctx context.Context, g *Guard, path string, opts []
 	if err != nil {
 		return guestPath{}, covered{}, err
 	}
-	if len(wanted.parts) == 0 && wanted.drive == "" {
-		return guestPath{}, covered{}, fmt.Errorf("rewind: %q names no file or folder", path)
-	}
 	from, err := s.chooseMount(ctx, g, opts)
+	if err == nil && wanted.isTop() && from.partition == "" {
+		err = fmt.Errorf("rewind: %q names no file or folder", path)
+	}
 	return wanted, from, err
 }
 

@@ -15,6 +15,9 @@ func PinFirst() PlaceOption { return func(p *place) { p.pinFirst = true } }
 // errPinFirst refuses the option where it would be ignored: whoever gives it counts on the guard.
 var errPinFirst = errors.New("rewind: PinFirst is an option of Recover and RecoverTree alone")
 
+// errOnPartition refuses what has no meaning where whole VMs are started.
+var errOnPartition = errors.New("rewind: OnPartition is an option of what reads files")
+
 // withoutPinFirst takes [PinFirst] out of options that are for Recover or RecoverTree.
 func withoutPinFirst(opts []PlaceOption) (others []PlaceOption, first bool) {
 	for _, o := range opts {

@@ -19,8 +19,13 @@ func FromVM(vm string) PlaceOption { return func(p *place) { p.vm = vm } }
 // InVPG names the VPG, by name or id, whose checkpoint is taken.
 func InVPG(vpg string) PlaceOption { return func(p *place) { p.vpg = vpg } }
 
+// OnPartition names the partition that a guest path is on, as [Session.Browse] lists it, or by its drive letter. It settles
+// an [*AmbiguousPathError]: the path is looked for there and nowhere else. One that is not there is a
+// [*PartitionNotFoundError].
+func OnPartition(name string) PlaceOption { return func(p *place) { p.partition = name } }
+
 type place struct {
-	vm, vpg string
+	vm, vpg, partition string
 
 	pinFirst bool
 	lasts    *time.Duration
@@ -35,6 +40,8 @@ type covered struct {
 	// as long as no mount was chosen.
 	at      *Session
 	mountAs VM
+	// partition is where a guest path is looked for, empty for everywhere.
+	partition string
 }
 
 // choose returns the checkpoints of a guard that cover what the options name, local ones first, each with the VMs that
@@ -76,7 +83,7 @@ func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
 			vms = slices.DeleteFunc(vms, func(vm VM) bool { return !p.means(vm) })
 		}
 		if len(vms) > 0 {
-			found = append(found, covered{TaggedCheckpoint: c, vms: vms})
+			found = append(found, covered{TaggedCheckpoint: c, vms: vms, partition: p.partition})
 		}
 	}
 	if len(found) == 0 {
@@ -137,6 +144,9 @@ func (s *Session) chooseStart(ctx context.Context, g *Guard, opts []PlaceOption)
 	found, err := g.choose(opts)
 	if err != nil {
 		return covered{}, err
+	}
+	if found[0].partition != "" {
+		return covered{}, errOnPartition
 	}
 	all := map[VM]bool{}
 	locals := 0

@@ -71,7 +71,7 @@ type ListedItem struct {
 // lists them. Where partitions are mounted is not told (zvm-wire 6.4): a path is followed into another one only at an
 // empty folder, and whatever leaves a choice is an [*AmbiguousPathError], one hit that another partition contests
 // included. A path that starts with a partition is never followed out of it. Names are compared as they are spelt; case
-// is ignored on Windows file systems, and Unicode's composed and decomposed forms are different names.
+// is ignored on Windows file systems, and [WithNormalForm] makes names equal that Unicode spells in two ways.
 //
 // Errors: [ErrNotProven], [ErrNotLocal], [ErrCheckpointGone], [*PathNotFoundError], [*AmbiguousPathError],
 // [*NotDownloadableError], [*DestinationError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
@@ -139,7 +139,7 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Pla
 	}
 	done := false
 	l.FLRSessionID, l.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
-		if len(wanted.parts) > 0 || wanted.drive != "" {
+		if !wanted.isTop() || m.partition != "" {
 			item, err := m.locate(ctx, wanted)
 			if err != nil {
 				return err

@@ -20,6 +20,7 @@ type Session struct {
 	limits   Limits
 	parallel int
 	progress func(Event)
+	normal   normalForm
 	// sites are the ZVMs of other sites, and site is the one of them that this session is on, empty for none.
 	sites []*recoverySite
 	site  zvm.SiteID
@@ -117,6 +118,22 @@ func WithProgress(f func(Event)) Option {
 			defer func() { _ = recover() }()
 			f(e)
 		}
+		return nil
+	}
+}
+
+// WithNormalForm has names of a guest compared in a normal form: a letter with an accent is one character or two, which no
+// person tells apart, and guests have both. Give it NFC of golang.org/x/text/unicode/norm, say. What is sent to the server
+// is always the server's own spelling. Two names of one folder that are the same in normal form are an
+// [*AmbiguousPathError] to a path that does not start with a partition.
+//
+// Without it, names that are spelt in two ways are two names.
+func WithNormalForm(of func(name string) string) Option {
+	return func(s *Session) error {
+		if of == nil {
+			return errors.New("rewind: WithNormalForm needs a function")
+		}
+		s.normal = of
 		return nil
 	}
 }
