@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
@@ -90,6 +89,11 @@ func TestANamedPartitionIsTheTopOfWhatIsRead(t *testing.T) {
 	}
 }
 
+// composing stands for a normal form of Unicode, for the letters that are used here.
+func composing(name string) string {
+	return strings.NewReplacer("e\u0301", "\u00e9", "E\u0301", "\u00c9").Replace(name)
+}
+
 func TestNamesAreComparedInNormalForm(t *testing.T) {
 	t.Parallel()
 	const composed, decomposed = "caf\u00e9", "cafe\u0301"
@@ -112,7 +116,7 @@ func TestNamesAreComparedInNormalForm(t *testing.T) {
 			for _, f := range tt.files {
 				must(t, w.web.Guest().WriteFile(f, []byte(f)))
 			}
-			s, err := w.With(rewind.WithNormalForm(norm.NFC.String))
+			s, err := w.With(rewind.WithNormalForm(composing))
 			must(t, err)
 			item, err := s.Stat(t.Context(), w.guard(t, "web01"), tt.path)
 			var ambiguous *rewind.AmbiguousPathError
@@ -137,7 +141,7 @@ func TestNamesInNormalFormAndAnotherCase(t *testing.T) {
 	w := newWorld(t)
 	must(t, w.web.Guest().SetLayout(zvmtest.WindowsLayout()))
 	must(t, w.web.Guest().WriteFile("C:\\Cafe\u0301\\x", []byte("x")))
-	s, err := w.With(rewind.WithNormalForm(norm.NFC.String))
+	s, err := w.With(rewind.WithNormalForm(composing))
 	must(t, err)
 	item, err := s.Stat(t.Context(), w.guard(t, "web01"), "c:/CAF\u00c9/x")
 	must(t, err)
@@ -150,7 +154,7 @@ func TestTheServersOwnSpellingIsWhatIsSent(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	must(t, w.web.Guest().WriteFile("/srv/e\u0301.txt", []byte("x")))
-	s, err := w.With(rewind.WithNormalForm(norm.NFC.String))
+	s, err := w.With(rewind.WithNormalForm(composing))
 	must(t, err)
 	r, err := s.Recover(t.Context(), w.guard(t, "web01"), "/srv/\u00e9.txt", rewind.ToWriter(&bytes.Buffer{}))
 	must(t, err)

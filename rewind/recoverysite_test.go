@@ -405,3 +405,46 @@ func TestARecoverySiteIsGivenWholeAndOnce(t *testing.T) {
 		}
 	}
 }
+
+func TestLaw5_SweepClosesWhatACrashLeftAtARecoverySite(t *testing.T) {
+	t.Parallel()
+	for name, opts := range sharedOrOwnIDs() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPair(t, opts...)
+			vpg := p.peer.VPGs()[0]
+			points := vpg.Checkpoints(time.Time{}, time.Time{})
+			for _, checkpoint := range []string{vpg.TaggedCheckpoints()[0].ID, points[0].ID} {
+				_, err := p.there.MountFLR(t.Context(), zvm.FLRTarget{
+					VPG: vpgid(vpg), VM: vmid(p.peer.VMs()[0]), Checkpoint: zvm.CheckpointID(checkpoint),
+				})
+				must(t, err)
+			}
+			left, err := p.Sweep(t.Context())
+			must(t, err)
+			if len(left) != 1 || left[0].RecoverySiteID != p.site || left[0].ChangeID != p.before.ChangeID() || left[0].Closed {
+				t.Errorf("dry: %+v", left)
+			}
+			left, err = p.Sweep(t.Context(), rewind.Apply())
+			must(t, err)
+			if live := p.peer.LiveFLRSessions(); len(left) != 1 || !left[0].Closed || len(live) != 1 || live[0].CheckpointID != points[0].ID {
+				t.Errorf("applied: %+v; %+v are mounted", left, live)
+			}
+		})
+	}
+}
+
+// A recovery site that does not answer keeps no other ZVM from being swept.
+func TestLaw5_SweepNamesTheSiteThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	p := newPair(t)
+	id := p.orphan(t, localPin(p.guard(t, "web01")).CheckpointID)
+	p.peer.On("GET", "/v1/flrs").Status(503, "").Always()
+	left, err := p.Sweep(t.Context(), rewind.Apply())
+	if len(left) != 1 || left[0].FLRSessionID != id || !left[0].Closed {
+		t.Errorf("swept %+v", left)
+	}
+	if err == nil || !strings.Contains(err.Error(), string(p.site)) {
+		t.Errorf("got %v, want the site", err)
+	}
+}

@@ -44,9 +44,11 @@ type Leftover struct {
 	VPGName      string           `json:"vpgName"`
 	VMID         zvm.VMID         `json:"vmId"` // of an FLR session alone
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
-	ChangeID     string           `json:"changeId"`
-	OpenedAt     time.Time        `json:"openedAt"`          // server clock, zero when not given
-	Deadline     time.Time        `json:"deadline,omitzero"` // server clock, zero when there is none; see [For]
+	// RecoverySiteID names the site whose ZVM it is open at and knows the identifiers here, empty for the session's own.
+	RecoverySiteID zvm.SiteID `json:"recoverySiteId,omitempty"`
+	ChangeID       string     `json:"changeId"`
+	OpenedAt       time.Time  `json:"openedAt"`          // server clock, zero when not given
+	Deadline       time.Time  `json:"deadline,omitzero"` // server clock, zero when there is none; see [For]
 	// Ours is true when the server's own records show that it was opened by whoever wrote its tag.
 	Ours bool `json:"ours"`
 	// InUse is true while the server counts work in an FLR session.
@@ -79,21 +81,36 @@ func All() SweepOption { return func(o *sweepOptions) { o.all = true } }
 //
 // It cannot tell a leftover from what another process is at work on: an FLR session between two downloads, say.
 //
+// At the ZVM of each [WithRecoverySite] it looks for FLR sessions alone: tests and clones are started at the session's own.
+//
 // What could not be closed is a [*LeftOpenError], beside the list.
 func (s *Session) Sweep(ctx context.Context, opts ...SweepOption) ([]Leftover, error) {
-	w := &sweep{s: s}
+	var o sweepOptions
 	for _, opt := range opts {
-		opt(&w.sweepOptions)
+		opt(&o)
 	}
-	open, err := s.zvm.ListFLRSessions(ctx, "")
+	left, err := (&sweep{sweepOptions: o, s: s}).run(ctx)
+	for _, r := range s.sites {
+		at := s.at(r)
+		there, failure := (&sweep{sweepOptions: o, s: at}).run(ctx)
+		left, err = append(left, there...), errors.Join(err, at.failedThere(failure))
+	}
+	return left, err
+}
+
+// run sweeps at one ZVM.
+func (w *sweep) run(ctx context.Context) ([]Leftover, error) {
+	open, err := w.s.zvm.ListFLRSessions(ctx, "")
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
-	clones, err := s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: zvm.TypeClone})
-	if err != nil {
-		return nil, fmt.Errorf("sweep: %w", err)
+	var clones []zvm.Task
+	if w.s.site == "" {
+		if clones, err = w.s.zvm.ListTasks(ctx, zvm.TaskFilter{Type: zvm.TypeClone}); err != nil {
+			return nil, fmt.Errorf("sweep: %w", err)
+		}
 	}
-	inv, clock, err := s.look(ctx)
+	inv, clock, err := w.s.look(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
@@ -102,6 +119,9 @@ func (s *Session) Sweep(ctx context.Context, opts ...SweepOption) ([]Leftover, e
 	var failures []error
 	for _, id := range slices.Sorted(maps.Keys(inv.vpgs)) {
 		v := suspect{VPG: inv.vpgs[id]}
+		if w.s.site != "" {
+			v.FailoverTestStage = ""
+		}
 		v.sessions = slices.DeleteFunc(slices.Clone(open), func(f zvm.FLRSession) bool { return !sameID(f.VPG, id) })
 		v.clones = slices.DeleteFunc(slices.Clone(clones), func(t zvm.Task) bool { return !concernsVPG(t, id) })
 		if len(v.sessions) == 0 && len(v.clones) == 0 && v.FailoverTestStage == "" {
@@ -148,7 +168,7 @@ func (w *sweep) leftovers(ctx context.Context, v suspect) ([]Leftover, error) {
 		found, err := find(ctx, v, j)
 		failures = append(failures, err)
 		for _, l := range found {
-			l.VPGID, l.VPGName = v.ID, v.Name
+			l.VPGID, l.VPGName, l.RecoverySiteID = v.ID, v.Name, w.s.site
 			if w.apply && l.Reason == "" {
 				err := w.close(ctx, l)
 				l.Closed = err == nil
