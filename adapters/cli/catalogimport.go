@@ -86,7 +86,7 @@ func validate(path string) (validated, error) {
 
 // problemsIn takes apart what was joined.
 func problemsIn(err error) []problem {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts are asked for, not a cause
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		var all []problem
 		for _, part := range joined.Unwrap() {
 			all = append(all, problemsIn(part)...)

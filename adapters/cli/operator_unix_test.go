@@ -3,6 +3,7 @@
 package cli_test
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -22,7 +23,7 @@ func TestOperatorIsAtATerminal(t *testing.T) {
 	t.Parallel()
 	if os.Getenv(asksForOperator) != "" {
 		if cli.OS().Operator() {
-			os.Stdout.WriteString("operator\n")
+			fmt.Fprintln(os.Stdout, "operator")
 		}
 		return
 	}

@@ -61,7 +61,7 @@ func (e *DamagedError) Unwrap() error { return e.Problems }
 
 func damaged(path string, err error) *DamagedError {
 	problems := []error{err}
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // the parts are asked for, not a cause
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		problems = joined.Unwrap()
 	}
 	named := make([]error, len(problems))
