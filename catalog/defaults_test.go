@@ -161,7 +161,7 @@ func TestEveryRowOfTheSurvey(t *testing.T) {
 	}
 	for e := range c.Entries() {
 		name := catalog.Name{Server: e.Server, Tool: e.Tool, BuiltIn: e.BuiltIn}
-		if e.Server != "zerto-rewind" && !covered[name] && !(e.BuiltIn && e.Class != unknown) {
+		if e.Server != "zerto-rewind" && !covered[name] && !e.BuiltIn {
 			t.Errorf("%s is in the data and in no row of the survey", name)
 		}
 		if e.Source == "" {
@@ -212,29 +212,99 @@ func TestOwnTools(t *testing.T) {
 	}
 }
 
+// hostTools are the tools of agent hosts themselves, each in the words of its host.
+var hostTools = []struct {
+	host, tools string
+	verdict     catalog.Verdict
+	command     string // argument with a command line
+}{
+	{"Claude Code", "Bash PowerShell Monitor", catalog.Verdict{}, "command"},
+	{"Claude Code", "Read Grep Glob LS LSP NotebookRead BashOutput TaskOutput TodoRead TodoWrite TaskCreate TaskGet TaskList TaskUpdate AskUserQuestion EnterPlanMode ExitPlanMode Skill SlashCommand ToolSearch ListMcpResourcesTool CronList CronDelete", readLocal, ""},
+	{"Claude Code", "Task Agent SendMessage TeamCreate TeamDelete CronCreate", readLocal, ""},
+	{"Claude Code", "Edit MultiEdit Write NotebookEdit EnterWorktree ExitWorktree KillShell KillBash TaskStop", changeLocal, ""},
+	{"Claude Code", "WebFetch WebSearch ReadMcpResourceTool", catalog.Verdict{Class: readOnly}, ""},
+	{"Codex", "shell local_shell shell_command", catalog.Verdict{}, "command"},
+	{"Codex", "exec_command", catalog.Verdict{}, "cmd"},
+	{"Codex", "write_stdin", catalog.Verdict{Class: mutating}, ""},
+	{"Codex", "apply_patch", changeLocal, ""},
+	{"Codex", "update_plan view_image list_mcp_resources list_mcp_resource_templates request_user_input spawn_agent send_input wait_agent close_agent resume_agent", readLocal, ""},
+	{"Codex", "read_mcp_resource", catalog.Verdict{Class: readOnly}, ""},
+	{"Cursor", "Shell", catalog.Verdict{}, "command"},
+	{"Cursor", "Read Grep Task", readLocal, ""},
+	{"Cursor", "Write Delete", changeLocal, ""},
+	{"Gemini CLI", "run_shell_command", catalog.Verdict{}, "command"},
+	{"Gemini CLI", "read_file read_many_files list_directory glob grep_search search_file_content get_internal_docs write_todos ask_user enter_plan_mode exit_plan_mode activate_skill update_topic", readLocal, ""},
+	{"Gemini CLI", "write_file replace save_memory", changeLocal, ""},
+	{"Gemini CLI", "google_web_search web_fetch", catalog.Verdict{Class: readOnly}, ""},
+	{"Copilot CLI", "bash powershell", catalog.Verdict{}, "command"},
+	{"Copilot CLI", "view read_bash read_powershell report_intent glob grep task", readLocal, ""},
+	{"Copilot CLI", "create edit str_replace_editor stop_bash stop_powershell", changeLocal, ""},
+	{"Copilot CLI", "write_bash write_powershell", catalog.Verdict{Class: mutating}, ""},
+	{"VS Code", "run_in_terminal", catalog.Verdict{}, "command"},
+	{"VS Code", "run_task create_and_run_task run_notebook_cell run_vscode_command runTests run_tests run_agent_script install_extension", catalog.Verdict{}, ""},
+	{"VS Code", "semantic_search get_vscode_api test_failure file_search list_dir get_errors get_changed_files read_project_structure search_workspace_symbols list_code_usages copilot_getNotebookSummary read_notebook_cell_output test_search get_project_setup_info get_search_view_results get_doc_info get_terminal_output terminal_selection terminal_last_command get_task_output manage_todo_list vscode_get_confirmation runSubagent", readLocal, ""},
+	{"VS Code", "insert_edit_into_file create_file edit_file replace_string_in_file multi_replace_string_in_file edit_notebook_file create_directory create_new_jupyter_notebook create_new_workspace memory update_user_preferences", changeLocal, ""},
+	{"VS Code", "fetch_webpage github_repo open_simple_browser", catalog.Verdict{Class: readOnly}, ""},
+	{"Windsurf", "run_command", catalog.Verdict{}, "command_line"},
+	{"Windsurf", "view_file find_by_name codebase_search view_code_item read_terminal command_status", readLocal, ""},
+	{"Windsurf", "replace_file_content create_memory edit_notebook", changeLocal, ""},
+	{"Windsurf", "search_web read_url_content", catalog.Verdict{Class: readOnly}, ""},
+	{"Cline", "execute_command attempt_completion", catalog.Verdict{}, "command"},
+	{"Cline", "use_mcp_tool browser_action", catalog.Verdict{}, ""},
+	{"Cline", "search_files list_files list_code_definition_names ask_followup_question plan_mode_respond act_mode_respond focus_chain condense summarize_task load_mcp_documentation generate_explanation new_task search_subagent", readLocal, ""},
+	{"Cline", "write_to_file replace_in_file new_rule", changeLocal, ""},
+	{"Cline", "web_search access_mcp_resource", catalog.Verdict{Class: readOnly}, ""},
+	{"Factory Droid", "Execute", catalog.Verdict{}, "command"},
+	{"none", "Teleport", catalog.Verdict{}, ""},
+}
+
+var (
+	readLocal   = catalog.Verdict{Class: readOnly, Scope: catalog.Local}
+	changeLocal = catalog.Verdict{Class: mutating, Scope: catalog.Local}
+)
+
 func TestBuiltInToolsOfHosts(t *testing.T) {
 	t.Parallel()
 	c := builtInData(t)
-	for tool, want := range map[string]catalog.Verdict{
-		"Read":      {Class: readOnly, Scope: catalog.Local},
-		"Grep":      {Class: readOnly, Scope: catalog.Local},
-		"Edit":      {Class: mutating, Scope: catalog.Local},
-		"Write":     {Class: mutating, Scope: catalog.Local},
-		"TodoWrite": {Class: readOnly, Scope: catalog.Local},
-		"WebFetch":  {Class: readOnly},
-		"Bash":      {},
-		"bash":      {},
-		"Teleport":  {},
-	} {
-		if got := c.Classify(catalog.Name{Tool: tool, BuiltIn: true}); got != want {
-			t.Errorf("built-in %s: %+v, want %+v", tool, got, want)
-		}
-		for _, name := range []catalog.Name{
-			{Tool: tool}, {Server: "someones", Tool: tool}, {Server: "proxmox", Tool: tool, BuiltIn: true},
-		} {
-			if got := c.Classify(name); got.Safe() {
-				t.Errorf("%+v is trusted like a tool of the host: %+v", name, got)
+	covered := map[string]bool{}
+	for _, row := range hostTools {
+		for _, tool := range strings.Fields(row.tools) {
+			covered[strings.ToLower(tool)] = true
+			name := catalog.Name{Tool: tool, BuiltIn: true}
+			r := c.ClassifyCall(name, nil)
+			if r.Verdict != row.verdict || c.Classify(name) != row.verdict {
+				t.Errorf("%s: %s is %+v, want %+v", row.host, tool, r.Verdict, row.verdict)
 			}
+			if row.command != "" {
+				if line, ok := r.Entry.CommandLine(map[string]any{row.command: "ls"}); !ok || line != "ls" {
+					t.Errorf("%s: the command line of %s is not found in argument %s", row.host, tool, row.command)
+				}
+			}
+			for _, name := range []catalog.Name{
+				{Tool: tool}, {Server: "someones", Tool: tool}, {Server: "proxmox", Tool: tool, BuiltIn: true},
+			} {
+				if got := c.Classify(name); got.Safe() {
+					t.Errorf("%+v is trusted like a tool of the host: %+v", name, got)
+				}
+			}
+		}
+	}
+	for e := range c.Entries() {
+		if e.BuiltIn && !covered[strings.ToLower(e.Tool)] {
+			t.Errorf("%s is in the data, and no host is said to have it", e.Tool)
+		}
+	}
+}
+
+func TestATaskEndsWithoutAQuestionUnlessItRunsACommand(t *testing.T) {
+	t.Parallel()
+	c := builtInData(t)
+	name := catalog.Name{Tool: "attempt_completion", BuiltIn: true}
+	for args, want := range map[string]catalog.Class{
+		`{"result":"done"}`: readOnly, `{"result":"done","command":"ssh web01 reboot"}`: unknown, `{"Command":"x"}`: unknown, `{"command":null}`: unknown,
+	} {
+		if got := c.ClassifyCall(name, decode(t, args)); got.Class != want {
+			t.Errorf("%s: %s, want %s", args, got.Class, want)
 		}
 	}
 }
