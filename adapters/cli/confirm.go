@@ -1,11 +1,9 @@
 package cli
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -32,7 +30,7 @@ func (a *app) ask(ctx context.Context, c consent, vm, question string) error {
 		return nil
 	}
 	_, _ = fmt.Fprintf(a.io.Err, "%s Type the VM's name, %s, to go on: ", plain(question), plain(vm))
-	answer, err := a.readLine(ctx)
+	answer, err := lineFrom(ctx, a.io.In)
 	if err != nil {
 		return err
 	}
@@ -40,20 +38,4 @@ func (a *app) ask(ctx context.Context, c consent, vm, question string) error {
 		return errors.New("not confirmed, so nothing was done")
 	}
 	return nil
-}
-
-// readLine returns one line of In, or what is left of it. The reading goes on after ctx has ended, since nothing can stop
-// it; the process is about to.
-func (a *app) readLine(ctx context.Context) (string, error) {
-	line := make(chan string, 1)
-	go func() {
-		text, _ := bufio.NewReader(io.LimitReader(a.io.In, 4096)).ReadString('\n') // the end of In is an answer too
-		line <- text
-	}()
-	select {
-	case text := <-line:
-		return text, nil
-	case <-ctx.Done():
-		return "", context.Cause(ctx)
-	}
 }

@@ -147,6 +147,7 @@ func (a *app) session() (*rewind.Session, *zvm.Client, error) {
 		rewind.WithAgent(r.text(setAgent)),
 		rewind.WithHuman(r.text(setHuman)),
 		rewind.WithProgress(a.progress()),
+		rewind.WithProgress(a.noteMounts),
 	}
 	if err := r.err(); err != nil {
 		return nil, nil, err

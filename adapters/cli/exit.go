@@ -102,7 +102,7 @@ func causeCode(err error) int {
 	switch {
 	case is[*pendingError](err), is[*task.WaitError](err) && errors.Is(err, context.DeadlineExceeded):
 		return exitPending
-	case errors.Is(err, zvm.ErrOutcomeUnknown), is[*rewind.CheckpointNotListedError](err):
+	case errors.Is(err, zvm.ErrOutcomeUnknown), is[*rewind.CheckpointNotListedError](err), is[*differError](err):
 		return exitPartial
 	case errors.Is(err, zvm.ErrUnauthorized), errors.Is(err, zvm.ErrForbidden):
 		return exitAuth

@@ -10,7 +10,8 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
-// gate returns the gate, which opens a session only for a verdict that needs guards.
+// gate returns the gate, which opens a session only for a verdict that needs guards, and the ledger only for one on more
+// than a read.
 func (a *app) gate() (*gate.Gate, error) {
 	rules, err := a.rules()
 	if err != nil {
@@ -21,16 +22,20 @@ func (a *app) gate() (*gate.Gate, error) {
 		if err != nil {
 			return nil, err
 		}
-		return explained{session, a}, nil
+		return explained{session, session, a}, nil
 	}, gate.Policy{
-		MaxAge:   rules.policy.MaxAge,
-		Aliases:  rules.vmAliases,
-		Commands: shell.Reader{LocalVM: rules.policy.LocalVM},
+		MaxAge:     rules.policy.MaxAge,
+		OnMutating: rules.policy.OnMutating,
+		Aliases:    rules.vmAliases,
+		Commands:   shell.Reader{LocalVM: rules.policy.LocalVM},
+		Ledger:     a.gateLedger,
 	})
 }
 
 // explained are guards whose look-up, when it fails, says where and why.
 type explained struct {
+	gate.Protector
+
 	journals gate.Guards
 	app      *app
 }

@@ -41,6 +41,7 @@ in its journal until it ages out. Running protect again under the same --change 
 		if err != nil {
 			return err
 		}
+		a.noteGuard(ctx, guard.Record())
 		return a.result(guard.Record(), func(t *table) { showGuard(t, guard.Record()) })
 	})
 	c.Flags().StringVar(&change.Action, "action", "", "what is about to be done, in `words` for people")

@@ -67,6 +67,7 @@ func (io IO) variable(name string) string {
 func Run(ctx context.Context, io IO, args []string) int {
 	io.Err = &lineWriter{to: io.Err}
 	a := &app{io: io}
+	defer a.closeLedger()
 	root := a.root() //nolint:contextcheck // cobra hands ctx on to the command
 	root.SetArgs(args)
 	root.SetIn(io.In)
@@ -104,6 +105,7 @@ type app struct {
 	exit     int           // of a command that ended without an error
 	log      *slog.Logger
 	bar      bar
+	ledgers  ledgerCache
 	zvm      *zvm.Client // the one that was made last, nil before
 }
 
@@ -153,6 +155,11 @@ Exit codes:
 		a.mcp(),
 		a.proxy(),
 		a.intercept(),
+		a.settings.offline(a.approve(), setStateDir, setHuman),
+		a.settings.offline(a.freeze(), setStateDir, setHuman),
+		a.settings.offline(a.thaw(), setStateDir, setHuman),
+		a.settings.offline(a.audit(), setStateDir),
+		a.reconcile(),
 		a.settings.offline(a.sim()),
 		a.settings.offline(a.version()),
 	)

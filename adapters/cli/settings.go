@@ -36,7 +36,7 @@ var (
 	setInsecure         = setting{"insecure-skip-verify", "ZVM_INSECURE_SKIP_VERIFY", "do not check the ZVM's certificate: whoever intercepts the connection reads the password"}
 	setAgent            = setting{"agent", "ZERTO_REWIND_AGENT", "`name` of the agent, which goes into every tag"}
 	setHuman            = setting{"human", "ZERTO_REWIND_HUMAN", "`name` of the person the agent works for"}
-	setStateDir         = setting{"state-dir", "ZERTO_REWIND_STATE_DIR", "`folder` in which --token-cache keeps tokens (default ~/.local/state/zerto-rewind, or as the system says)"}
+	setStateDir         = setting{"state-dir", "ZERTO_REWIND_STATE_DIR", "`folder` of the ledger, and of the tokens that --token-cache keeps (default ~/.local/state/zerto-rewind, or as the system says)"}
 	setTokenCache       = setting{"token-cache", "ZERTO_REWIND_TOKEN_CACHE", "keep tokens in the state folder, so that not every run logs in"}
 	setCatalog          = setting{"catalog", "ZERTO_REWIND_CATALOG", "`file` laid over the built-in catalogue"}
 )

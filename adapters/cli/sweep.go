@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/zerto-rewind/zerto-rewind/adapters/ledger"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
@@ -43,6 +44,11 @@ and stays: Zerto never removes it.`,
 		if left == nil {
 			return err
 		}
+		for _, l := range left {
+			if l.Closed {
+				a.noteSwept(ctx, l)
+			}
+		}
 		list := struct {
 			Left []rewind.Leftover `json:"left"`
 		}{left}
@@ -57,6 +63,18 @@ and stays: Zerto never removes it.`,
 	c.Flags().BoolVar(&apply, "apply", false, "close what is found")
 	c.Flags().BoolVar(&all, "all", false, "before their deadlines too, and whoever has mounted a checkpoint of ours")
 	return c
+}
+
+// noteSwept records that what this or another process had opened is closed.
+func (a *app) noteSwept(ctx context.Context, l rewind.Leftover) {
+	switch l.Kind {
+	case rewind.LeftFLR:
+		a.noteClosed(ctx, ledger.Mount, string(l.FLRSessionID))
+	case rewind.LeftTest:
+		a.noteClosed(ctx, ledger.Test, string(l.VPGID))
+	case rewind.LeftClone:
+		a.noteClosed(ctx, ledger.Clone, l.ChangeID)
+	}
 }
 
 func showLeft(t *table, left []rewind.Leftover) {

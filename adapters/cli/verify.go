@@ -32,6 +32,11 @@ be going.`,
 		if err != nil {
 			return err
 		}
+		if verification.Valid && guard.Complete() {
+			a.noteGuard(ctx, guard.Record())
+		} else {
+			a.noteVoid(ctx, guard.ChangeID(), errNotWhole.Error())
+		}
 		result := struct {
 			*rewind.Verification
 

@@ -51,7 +51,7 @@ func emptyWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	}, opts...)...)
 	return &world{t: t, sim: sim, env: map[string]string{
 		"ZVM_URL": sim.URL(), "ZVM_USERNAME": sim.Username(), "ZVM_PASSWORD": sim.Password(), "ZVM_CERT_SHA256": sim.CertSHA256(),
-		"ZERTO_REWIND_AGENT": "patch-bot",
+		"ZERTO_REWIND_AGENT": "patch-bot", "ZERTO_REWIND_STATE_DIR": filepath.Join(t.TempDir(), "state"),
 	}}
 }
 

@@ -163,7 +163,9 @@ func TestProofAgeSparesTheJournalsForAsLongAsItSays(t *testing.T) {
 		passed    time.Duration
 		reads     bool
 	}{
-		{"at once", 0, false}, {"59 s later", 59 * time.Second, false}, {"2 min later", 2 * time.Minute, true},
+		{"at once", 0, false},
+		{"59 s later", 59 * time.Second, false},
+		{"2 min later", 2 * time.Minute, true},
 		{"the clock set back", -time.Hour, true},
 	} {
 		s.clock.at = s.clock.at.Add(tt.passed)
@@ -417,7 +419,7 @@ func (s *site) inserts() int { return len(s.vpg.TaggedCheckpoints()) }
 func TestGateGuardsByItselfWhereThePolicySaysSo(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	g := s.gate(gate.Policy{OnMutating: gate.Guard})
+	g := s.gate(gate.Policy{OnMutating: catalog.GuardFirst})
 	v := s.expect(g, "unguarded", "stop", "web01", gate.Allow, "guarded")
 	if len(v.Guards) != 1 || s.inserts() != 1 || len(s.claims("web01")) != 1 {
 		t.Errorf("guards %+v, %d tags, want one of each", v.Guards, s.inserts())
@@ -436,7 +438,7 @@ func TestProcessesThatGuardAtOnceInsertOneTag(t *testing.T) {
 	s := newSite(t)
 	var wg sync.WaitGroup
 	for range 6 {
-		g := s.gate(gate.Policy{OnMutating: gate.Guard, Ledger: opener(s.dir, ledger.Options{ZVM: s.URL()})})
+		g := s.gate(gate.Policy{OnMutating: catalog.GuardFirst, Ledger: opener(s.dir, ledger.Options{ZVM: s.URL()})})
 		wg.Go(func() {
 			v := g.Decide(t.Context(), mine("stop", "web01"))
 			if v.Decision != gate.Allow && v.RetrySeconds == 0 {
@@ -458,7 +460,7 @@ func TestTaggingThatOutlastsTheVerdictIsGoneOnWith(t *testing.T) {
 			running <- struct{}{}
 		}
 	}))
-	g := s.gate(gate.Policy{OnMutating: gate.Guard})
+	g := s.gate(gate.Policy{OnMutating: catalog.GuardFirst})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-running; cancel() }()
 	v := g.Decide(ctx, mine("stop", "web01"))
@@ -485,7 +487,7 @@ func TestTurnOfAProcessThatDiedIsTakenOverUnderTheSameChange(t *testing.T) {
 		t.Errorf("begun %+v, %v; want the same change, whose turn is taken", other, err)
 	}
 	s.clock.at = s.clock.at.Add(11 * time.Second)
-	s.expect(s.gate(gate.Policy{OnMutating: gate.Guard}), "after the turn has ended", "stop", "web01", gate.Allow, "guarded")
+	s.expect(s.gate(gate.Policy{OnMutating: catalog.GuardFirst}), "after the turn has ended", "stop", "web01", gate.Allow, "guarded")
 	if s.inserts() != 1 {
 		t.Errorf("%d tags, want one", s.inserts())
 	}

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
@@ -212,29 +213,38 @@ func (l *Ledger) Consents(ctx context.Context, call gate.Call, targets []string)
 	return fitting, l.failed("looking for consents", err)
 }
 
-// Ran tells that a host ran a call. If that call was asked about, a person said yes, which counts as a consent for each
-// change that guards all its machines. It reports whether there is one now. A call is told of once; one that was never
-// asked about tells nothing.
+// Ran tells that a host ran a call. If that call was asked about, a person said yes. To an unknown tool of a server that is
+// a consent for each change that guards its one machine; to anything else it is recorded and counts for nothing more. Ran
+// reports whether there is a consent now. A call is told of once; one that was never asked about tells nothing.
 func (l *Ledger) Ran(ctx context.Context, session, callID string) (consented bool, err error) {
 	err = l.change(ctx, "recording that a call ran", func(tx *sql.Tx) error {
-		var server, tool, text string
-		var targets []string
-		err := tx.QueryRowContext(ctx, "DELETE FROM questions WHERE session = ? AND call = ? AND at >= ? RETURNING server, tool, targets",
-			session, callID, l.now().Add(-questionReach).UnixNano()).Scan(&server, &tool, &text)
+		var text string
+		var asked gate.Event
+		err := tx.QueryRowContext(ctx, "DELETE FROM questions WHERE session = ? AND call = ? AND at >= ? RETURNING event",
+			session, callID, l.now().Add(-questionReach).UnixNano()).Scan(&text)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
 		if err == nil {
-			err = json.Unmarshal([]byte(text), &targets)
+			err = json.Unmarshal([]byte(text), &asked)
 		}
-		if err != nil || len(targets) != 1 {
-			return err // a consent depends on the guard of one VM
+		if err != nil {
+			return err
 		}
-		changes, err := l.guarding(ctx, tx, targets[0])
-		for _, change := range changes {
+		ran := asked
+		ran.Kind, ran.Decision, ran.Reason = gate.EventRan, "", ""
+		if len(asked.Targets) == 1 {
+			if ran.Changes, err = l.guarding(ctx, tx, asked.Targets[0]); err != nil {
+				return err
+			}
+		}
+		if err := l.append(ctx, tx, ran); err != nil || asked.Class != catalog.Unknown.String() || asked.Server == "-" {
+			return err
+		}
+		for _, change := range ran.Changes {
 			consented = true
 			err = errors.Join(err, l.consent(ctx, tx, gate.Consent{
-				ChangeID: change, VM: targets[0], Server: server, Tool: tool, Targets: targets, Source: gate.HostRelayed,
+				ChangeID: change, VM: asked.Targets[0], Server: asked.Server, Tool: asked.Tool, Targets: asked.Targets, Source: gate.HostRelayed,
 			}))
 		}
 		return err
@@ -263,10 +273,10 @@ func (l *Ledger) guarding(ctx context.Context, tx *sql.Tx, vm string) ([]string,
 
 // ask notes a question to a person, so that the call can be known again if the host runs it.
 func (l *Ledger) ask(ctx context.Context, tx *sql.Tx, e gate.Event) error {
-	if e.Session == "" || e.CallID == "" || e.Server == "-" || e.Class != "unknown" {
+	if e.Session == "" || e.CallID == "" {
 		return nil
 	}
-	targets, err := json.Marshal(e.Targets)
+	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
@@ -274,8 +284,7 @@ func (l *Ledger) ask(ctx context.Context, tx *sql.Tx, e gate.Event) error {
 	if _, err := tx.ExecContext(ctx, "DELETE FROM questions WHERE at < ?", now.Add(-questionReach).UnixNano()); err != nil {
 		return err
 	}
-	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?, ?, ?)",
-		e.Session, e.CallID, e.Server, e.Tool, string(targets), now.UnixNano())
+	_, err = tx.ExecContext(ctx, "INSERT OR REPLACE INTO questions VALUES (?, ?, ?, ?)", e.Session, e.CallID, string(text), now.UnixNano())
 	return err
 }
 

@@ -157,7 +157,7 @@ func rawExec(path, statement string) error {
 	if err != nil {
 		return err
 	}
-	_, err = db.Exec(statement)
+	_, err = db.ExecContext(context.Background(), statement)
 	return errors.Join(err, db.Close())
 }
 

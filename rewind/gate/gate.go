@@ -96,17 +96,6 @@ type Protector interface {
 
 var _ Protector = (*rewind.Session)(nil)
 
-// OnMutating says what becomes of a mutating call that lacks a guard.
-type OnMutating uint8
-
-// The choices. The zero value requires a guard.
-const (
-	Require OnMutating = iota // the call is denied, with the one that makes the guard
-	// Guard has the gate make it, if the Guards are a [Protector] too and there is a ledger, within the time it has. The
-	// call is allowed once the guard is proven. Until then it is denied, and trying again goes on with the same change.
-	Guard
-)
-
 // Policy is what can be chosen about verdicts. The zero value is the default.
 type Policy struct {
 	// MaxAge is how old a guard may be that lets a call run; zero means 30 min.
@@ -120,8 +109,11 @@ type Policy struct {
 	// ProofAge is for how long a guard that was proven counts without being read in its journals again. Zero, the default,
 	// reads them each time: an agent often runs as the user who can write the ledger, and a claim that costs one line of
 	// SQL is no proof. It is for a ledger that the agent cannot write.
-	ProofAge   time.Duration
-	OnMutating OnMutating
+	ProofAge time.Duration
+	// OnMutating says what becomes of a mutating call that lacks a guard. With [catalog.GuardFirst] the gate makes it, if the
+	// Guards are a [Protector] too, within the time it has: the call is allowed once the guard is proven, and denied until
+	// then; trying again goes on with the same change.
+	OnMutating catalog.OnMutating
 	// Aliases are names of a person's for VMs, by alias. An alias is taken whatever its case, and before a VM of that name.
 	Aliases map[string]string
 }
@@ -147,9 +139,9 @@ func New(c *catalog.Catalog, guards func() (Guards, error), policy Policy) (*Gat
 		return nil, fmt.Errorf("gate: a guard cannot be younger than %v", policy.MaxAge)
 	case policy.ProofAge < 0:
 		return nil, fmt.Errorf("gate: a proof cannot be younger than %v", policy.ProofAge)
-	case policy.OnMutating > Guard:
+	case policy.OnMutating > catalog.GuardFirst:
 		return nil, errors.New("gate: what becomes of a call that lacks a guard is not one of the known")
-	case policy.OnMutating == Guard && policy.Ledger == nil:
+	case policy.OnMutating == catalog.GuardFirst && policy.Ledger == nil:
 		return nil, errors.New("gate: guards are made only with a ledger, which keeps them from being made twice")
 	case policy.MaxAge == 0:
 		policy.MaxAge = defaultMaxAge

@@ -56,7 +56,7 @@ func (g *Gate) guarded(ctx context.Context, ledger Ledger, call Call, r catalog.
 		}
 	}
 	switch {
-	case len(unguarded) > 0 && (g.policy.OnMutating != Guard || ledger == nil):
+	case len(unguarded) > 0 && (g.policy.OnMutating != catalog.GuardFirst || ledger == nil):
 		v.Guards = nil
 		v.Next, v.NextCommand = nextCall(unguarded, call.Name), nextCommand(unguarded, call.Name)
 		v.Reason = fmt.Sprintf("%s changes a machine without a guard (%s). It did not run. It may run after: %s, or on the command line: %s",
@@ -105,6 +105,8 @@ func (g *Gate) lookAll(ctx context.Context, ledger Ledger, targets []string) ([]
 	if err != nil {
 		return nil, err
 	}
+	looking, cancel := withRoom(ctx)
+	defer cancel()
 	var group errgroup.Group
 	group.SetLimit(lookups)
 	for i, target := range targets {
@@ -112,7 +114,7 @@ func (g *Gate) lookAll(ctx context.Context, ledger Ledger, targets []string) ([]
 			continue
 		}
 		group.Go(func() error {
-			findings[i] = g.look(ctx, ledger, guards, target, claims[i])
+			findings[i] = g.look(ctx, looking, ledger, guards, target, claims[i])
 			return nil
 		})
 	}
@@ -128,14 +130,26 @@ func (g *Gate) vmOf(target string) string {
 	return target
 }
 
-// look finds the guard of one target in the journals, and has the ledger know what it saw there.
-func (g *Gate) look(ctx context.Context, ledger Ledger, guards Guards, target string, claims []Claim) (f finding) {
+// errLate ends a look-up that has used up its part of the time there is for a verdict.
+var errLate = errors.New("it took too long for a verdict in time")
+
+// withRoom ends a tenth of the time before ctx does, so that what was found out can still be recorded and told.
+func withRoom(ctx context.Context) (context.Context, context.CancelFunc) {
+	deadline, set := ctx.Deadline()
+	if !set {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, deadline.Add(-time.Until(deadline)/10), errLate)
+}
+
+// look finds the guard of one target in the journals while looking lasts, and has the ledger know what it saw there.
+func (g *Gate) look(ctx, looking context.Context, ledger Ledger, guards Guards, target string, claims []Claim) (f finding) {
 	defer func() {
 		if recover() != nil {
 			f = finding{err: errors.New("the source of guards failed")}
 		}
 	}()
-	found, err := guards.Guards(ctx, g.vmOf(target), g.policy.MaxAge)
+	found, err := guards.Guards(looking, g.vmOf(target), g.policy.MaxAge)
 	if err != nil {
 		return finding{err: err}
 	}

@@ -20,7 +20,7 @@ func (g *Gate) recorded(ctx context.Context, call Call, s step) Verdict {
 		}
 		return s.unrecorded(call, err)
 	}
-	v := s.verdict
+	var v Verdict
 	if freeze != nil {
 		v = call.frozen(s, freeze)
 	} else {
@@ -108,7 +108,7 @@ func (g *Gate) permitted(ctx context.Context, ledger Ledger, call Call, s step, 
 		consented, err := g.consented(ctx, ledger, call, targets)
 		switch {
 		case err != nil:
-			return s.unrecorded(call, err)
+			return s.withoutLeave(call, v, err)
 		case consented != nil:
 			consented.Class, consented.Targets = v.Class, targets
 			return *consented
@@ -116,7 +116,7 @@ func (g *Gate) permitted(ctx context.Context, ledger Ledger, call Call, s step, 
 	}
 	approval, err := ledger.Spend(ctx, call, targets)
 	if err != nil {
-		return s.unrecorded(call, err)
+		return s.withoutLeave(call, v, err)
 	}
 	if approval != nil {
 		return Verdict{
@@ -129,6 +129,14 @@ func (g *Gate) permitted(ctx context.Context, ledger Ledger, call Call, s step, 
 		v.ApproveCommand = approveCommand(call.Name, digest)
 	}
 	return v
+}
+
+// withoutLeave keeps the reason of a denial, which says more than that the ledger failed after it.
+func (s step) withoutLeave(call Call, v Verdict, err error) Verdict {
+	if v.Decision == Deny {
+		return v
+	}
+	return s.unrecorded(call, err)
 }
 
 // consented returns the verdict on an unknown tool that a person has agreed to while a guard stands, nil where nobody has

@@ -42,9 +42,13 @@ func (g *Gate) tag(ctx context.Context, ledger Ledger, call Call, vms []string) 
 	for i, vm := range vms {
 		wanted[i] = g.vmOf(vm)
 	}
-	until := time.Now().Add(patience)
-	if deadline, set := ctx.Deadline(); set {
-		until = deadline.Add(-time.Until(deadline) / 10) // room for the answer
+	tagging, cancel := withRoom(ctx)
+	defer cancel()
+	until, set := tagging.Deadline()
+	if !set {
+		until = time.Now().Add(patience)
+		tagging, cancel = context.WithDeadline(tagging, until)
+		defer cancel()
 	}
 	started, err := ledger.Begin(ctx, wanted, min(changeReach, g.policy.MaxAge/2), until.Add(turnMargin))
 	switch {
@@ -53,8 +57,6 @@ func (g *Gate) tag(ctx context.Context, ledger Ledger, call Call, vms []string) 
 	case started.Taken:
 		return call.underWay(vms, started)
 	}
-	tagging, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
 	guard, err := protector.ProtectAll(tagging, wanted, rewind.Change{ID: started.ChangeID, Action: call.Name.String()})
 	if err == nil {
 		if lacking := g.lacking(guard); lacking != "" {
