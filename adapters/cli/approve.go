@@ -40,10 +40,11 @@ that but a program that makes a terminal of its own.`,
 		case life == 0:
 			return &usageError{errors.New("--ttl is 0, so the approval could never be used")}
 		}
-		if err := a.person(ctx, approvalQuestion(approval, life), "approve"); err != nil {
+		by, err := a.confirmed(ctx, approvalQuestion(approval, life), "approve")
+		if err != nil {
 			return err
 		}
-		approval.By = a.operator()
+		approval.By = by
 		l, err := a.ledger(ctx)
 		if err != nil {
 			return err

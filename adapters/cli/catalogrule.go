@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zerto-rewind/zerto-rewind/adapters/ledger"
 	"github.com/zerto-rewind/zerto-rewind/catalog"
 	catalogfile "github.com/zerto-rewind/zerto-rewind/catalog/file"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
@@ -185,17 +184,11 @@ func ruledEvent(o catalogfile.Order, done *catalogfile.Ruled) gate.Event {
 
 // record adds an event to the record of the ledger.
 func (a *app) record(ctx context.Context, e gate.Event) error {
-	r := a.reader()
-	options := ledger.Options{ZVM: r.text(setURL), Agent: r.text(setAgent), Human: r.text(setHuman)}
-	dir, err := r.stateDir()
-	if err := errors.Join(r.err(), err); err != nil {
-		return err
-	}
-	l, err := ledger.Open(ctx, dir, options)
+	l, err := a.ledger(ctx)
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.Append(ctx, e), l.Close())
+	return l.Append(ctx, e)
 }
 
 // toolsListIn reads a server's answer to tools/list.

@@ -25,6 +25,7 @@ no approval.`,
 		if err != nil {
 			return err
 		}
+		config.Gate = a.gateLookingOn
 		e := hookadapter.Explain(ctx, a.io.In, config)
 		return a.result(e, func(t *table) { showExplanation(t, e) })
 	})

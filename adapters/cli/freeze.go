@@ -17,11 +17,15 @@ func (a *app) freeze() *cobra.Command {
 machine and for this user. Anybody may freeze; thaw takes a person at a terminal.`,
 		Args: exactly(),
 	}, 0, func(ctx context.Context, _ []string) error {
+		by, err := a.person()
+		if err != nil {
+			return err
+		}
 		l, err := a.ledger(ctx)
 		if err != nil {
 			return err
 		}
-		if err := l.Freeze(ctx, a.operator(), reason); err != nil {
+		if err := l.Freeze(ctx, by, reason); err != nil {
 			return err
 		}
 		inForce, err := l.Frozen(ctx)
@@ -46,14 +50,15 @@ func (a *app) thaw() *cobra.Command {
 		Short: "Lift a freeze: a person's decision, at a terminal",
 		Args:  exactly(),
 	}, 0, func(ctx context.Context, _ []string) error {
-		if err := a.person(ctx, "This lets the tools of agents change machines again.", "thaw"); err != nil {
+		by, err := a.confirmed(ctx, "This lets the tools of agents change machines again.", "thaw")
+		if err != nil {
 			return err
 		}
 		l, err := a.ledger(ctx)
 		if err != nil {
 			return err
 		}
-		thawed, err := l.Thaw(ctx, a.operator())
+		thawed, err := l.Thaw(ctx, by)
 		if err != nil {
 			return err
 		}

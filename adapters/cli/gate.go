@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
@@ -17,6 +18,27 @@ func (a *app) gate() (*gate.Gate, error) {
 	if err != nil {
 		return nil, err
 	}
+	return a.gateOf(rules, rules.policy.OnMutating, a.gateLedger)
+}
+
+// gateLookingOn returns a gate whose verdicts are not meant: it tags, records and uses up nothing.
+func (a *app) gateLookingOn() (*gate.Gate, error) {
+	rules, err := a.rules()
+	if err != nil {
+		return nil, err
+	}
+	return a.gateOf(rules, catalog.Require, func(ctx context.Context) (gate.Ledger, error) {
+		l, err := a.ledger(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return l.LookingOn(), nil
+	})
+}
+
+func (a *app) gateOf(
+	rules *rulebook, onMutating catalog.OnMutating, ledger func(context.Context) (gate.Ledger, error),
+) (*gate.Gate, error) {
 	return gate.New(rules.catalog, func() (gate.Guards, error) {
 		session, _, err := a.session()
 		if err != nil {
@@ -25,10 +47,10 @@ func (a *app) gate() (*gate.Gate, error) {
 		return explained{session, session, a}, nil
 	}, gate.Policy{
 		MaxAge:     rules.policy.MaxAge,
-		OnMutating: rules.policy.OnMutating,
+		OnMutating: onMutating,
 		Aliases:    rules.vmAliases,
 		Commands:   shell.Reader{LocalVM: rules.policy.LocalVM},
-		Ledger:     a.gateLedger,
+		Ledger:     ledger,
 	})
 }
 

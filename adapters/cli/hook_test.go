@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestHookAsksWhereItIsToldTo(t *testing.T) {
 		{"where it may, by the environment", inAuto, "possible", nil, `"ask"`},
 		{"a flag beats the environment", call, "never", []string{"--ask", "sure"}, `"ask"`},
 	} {
-		w := (&world{t: t}).with("ZERTO_REWIND_ASK", tt.variable)
+		w := (&world{t: t}).with("ZERTO_REWIND_ASK", tt.variable).with("ZERTO_REWIND_STATE_DIR", filepath.Join(t.TempDir(), "state"))
 		if o := w.feed(tt.call, append([]string{"hook"}, tt.args...)...); o.code != 0 || !strings.Contains(o.out, tt.want) {
 			t.Errorf("%s: %+v, want %s", tt.behaviour, o, tt.want)
 		}
@@ -101,10 +102,10 @@ func TestExplain(t *testing.T) {
 	if explained.Host != "claude" || explained.Decision != "deny" || explained.Entry.Tool != "stop_vm" || len(explained.Verdict.Targets) != 1 {
 		t.Errorf("%+v", explained)
 	}
-	golden(t, "explain-deny.txt", denied.out)
+	golden(t, "explain-deny.txt", steady(denied.out))
 	golden(t, "explain-broken.txt", w.feed("{}", "explain").out)
-	golden(t, "explain-ask-degraded.txt", w.feed(
-		`{"turn_id":"1","model":"m","hook_event_name":"PreToolUse","tool_name":"mcp__someone__do_it","tool_input":{}}`, "explain").out)
+	golden(t, "explain-ask-degraded.txt", steady(w.feed(
+		`{"turn_id":"1","model":"m","hook_event_name":"PreToolUse","tool_name":"mcp__someone__do_it","tool_input":{}}`, "explain").out))
 	golden(t, "explain-read.json", w.feed(
 		`{"hookName":"tool_call","tool_call":{"id":"1","name":"proxmox__get_vms","input":{}}}`, "explain", "--json").out)
 }

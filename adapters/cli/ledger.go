@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"os/user"
 	"sync"
 	"time"
 
@@ -112,15 +111,4 @@ func (a *app) noteMounts(e rewind.Event) {
 	case rewind.StageUnmounted:
 		a.noteClosed(ctx, ledger.Mount, string(e.Session))
 	}
-}
-
-// operator names whoever runs the command, as far as the system knows.
-func (a *app) operator() string {
-	if human := a.reader().text(setHuman); human != "" {
-		return human
-	}
-	if u, err := user.Current(); err == nil {
-		return u.Username
-	}
-	return "somebody"
 }

@@ -137,6 +137,7 @@ var (
 	fraction = regexp.MustCompile(`(\d\d:\d\d:\d\d)\.\d+Z`)
 	guid     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	seconds  = regexp.MustCompile(`"seconds": [\d.e-]+`)
+	digest   = regexp.MustCompile(`--call [0-9a-f]{16}`)
 	address  = regexp.MustCompile(`127\.0\.0\.1:\d+`)
 )
 
@@ -144,6 +145,7 @@ var (
 func steady(text string) string {
 	text = fraction.ReplaceAllString(text, "${1}Z")
 	text = seconds.ReplaceAllString(text, `"seconds": SECONDS`)
+	text = digest.ReplaceAllString(text, "--call DIGEST")
 	text = address.ReplaceAllString(text, "127.0.0.1:PORT")
 	return guid.ReplaceAllString(text, "GUID")
 }
