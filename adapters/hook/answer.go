@@ -3,6 +3,7 @@ package hookadapter
 import (
 	"encoding/json"
 	"io"
+	"os"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ type answer struct {
 // blocked is the answer that every host but Cline takes for a refusal (hooks 0). The reason must not be blank, and
 // stdout must be empty: some hosts let the tool run otherwise.
 func blocked(reason string) answer {
-	return answer{exitCode: exitBlocked, stderr: "zerto-rewind: " + strings.TrimSpace(cut(reason)) + "\n"}
+	return answer{exitCode: exitBlocked, stderr: "zerto-rewind: " + cut(reason) + "\n"}
 }
 
 // blockedForCline is a refusal where Cline may be the one that reads it, from stdout alone. The others block by the exit
@@ -48,11 +49,29 @@ func object(value any, reason string) answer {
 	return answer{exitCode: exitAnswered, stdout: string(text) + "\n"}
 }
 
+// cut bounds a reason. A blank one would make some hosts let the tool run.
 func cut(reason string) string {
+	if reason = strings.TrimSpace(reason); reason == "" {
+		reason = "No reason is known."
+	}
 	if len(reason) > maxReason {
 		reason = strings.ToValidUTF8(reason[:maxReason], "") + "…"
 	}
 	return reason
+}
+
+func unheard() answer { return blocked("the verdict could not be written, so the call did not run") }
+
+// leadsNowhere reports whether what is written is lost without an error. So it is for a process that was started with
+// its stdout closed: the null device takes its place.
+func leadsNowhere(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := file.Stat()
+	null, nullErr := os.Stat(os.DevNull)
+	return err == nil && nullErr == nil && os.SameFile(info, null)
 }
 
 // write returns the exit code. An answer that stdout did not take is given again as a block, whose exit code needs no
@@ -60,7 +79,7 @@ func cut(reason string) string {
 func (a answer) write(stdout, stderr io.Writer) int {
 	if a.stdout != "" {
 		if _, err := io.WriteString(stdout, a.stdout); err != nil {
-			a = blocked("the verdict could not be written, so the call did not run")
+			a = unheard()
 		}
 	}
 	if a.stderr != "" {

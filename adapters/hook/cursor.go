@@ -29,7 +29,7 @@ func cursor() host {
 			return never
 		},
 		elsewhere: "Where the hook is installed for beforeMCPExecution and beforeShellExecution, Cursor can ask.",
-		pass:      cursorPermission("allow", ""),
+		pass:      object(cursorAnswer{Permission: "allow"}, "the verdict could not be written"),
 		ask:       func(_ toolCall, reason string) answer { return cursorPermission("ask", reason) },
 		deny:      func(_ toolCall, reason string) answer { return cursorPermission("deny", reason) },
 	}
@@ -91,11 +91,13 @@ const ourServer = "zerto-rewind"
 
 func baseName(path string) string { return path[strings.LastIndexByte(path, '/')+1:] }
 
+type cursorAnswer struct {
+	Permission   string `json:"permission"`
+	UserMessage  string `json:"user_message,omitempty"`
+	AgentMessage string `json:"agent_message,omitempty"`
+}
+
 // cursorPermission tells the reason twice: the agent was seen to get the text that is meant for the user.
 func cursorPermission(permission, reason string) answer {
-	return object(struct {
-		Permission   string `json:"permission"`
-		UserMessage  string `json:"user_message,omitempty"`
-		AgentMessage string `json:"agent_message,omitempty"`
-	}{permission, cut(reason), cut(reason)}, reason)
+	return object(cursorAnswer{permission, cut(reason), cut(reason)}, reason)
 }

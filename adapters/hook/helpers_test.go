@@ -17,11 +17,16 @@ import (
 )
 
 // asProcess makes the test binary a hook, as a host would start it.
-const asProcess = "HOOKADAPTER_TEST_PROCESS"
+const (
+	asProcess = "HOOKADAPTER_TEST_PROCESS"
+	asHost    = "HOOKADAPTER_TEST_HOST"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProcess) != "" {
-		os.Exit(hookadapter.Run(context.Background(), os.Stdin, os.Stdout, os.Stderr, hookadapter.Config{Gate: noGuards}))
+		os.Exit(hookadapter.Run(context.Background(), os.Stdin, os.Stdout, os.Stderr, hookadapter.Config{
+			Host: os.Getenv(asHost), Gate: noGuards, Deadline: time.Minute,
+		}))
 	}
 	os.Exit(m.Run())
 }

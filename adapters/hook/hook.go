@@ -101,6 +101,9 @@ func Run(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, c Confi
 	}()
 	in := readInput(stdin, maxInput)
 	r := answerTo(ctx, in, c)
+	if r.decision != gate.Allow && leadsNowhere(stdout) {
+		r.answer = unheard()
+	}
 	exitCode = r.answer.write(stdout, stderr)
 	patience := c.deadline()
 	if r.whole {

@@ -6,9 +6,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -130,65 +128,6 @@ func TestLaw6AnswerThatNobodyTookBlocks(t *testing.T) {
 	if code := hookadapter.Run(t.Context(), strings.NewReader(payload(t, nil)), closedPipe{}, closedPipe{}, hookadapter.Config{Gate: noGuards}); code != 2 {
 		t.Errorf("both closed: exit %d, want 2", code)
 	}
-}
-
-// TestProcess starts the hook as a host does: the signal that a closed pipe sends ends a process that is not ready for
-// it, and the host then lets the tool run.
-func TestProcess(t *testing.T) {
-	t.Parallel()
-	start := func(t *testing.T) (*exec.Cmd, io.WriteCloser, *bytes.Buffer) {
-		t.Helper()
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd := exec.CommandContext(t.Context(), self)
-		cmd.Env = append(os.Environ(), asProcess+"=1")
-		stdin, err := cmd.StdinPipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		stderr := &bytes.Buffer{}
-		cmd.Stderr = stderr
-		return cmd, stdin, stderr
-	}
-	t.Run("stdin is held open", func(t *testing.T) {
-		t.Parallel()
-		cmd, stdin, stderr := start(t)
-		stdout := &bytes.Buffer{}
-		cmd.Stdout = stdout
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.WriteString(stdin, payload(t, nil)); err != nil {
-			t.Fatal(err)
-		}
-		err := cmd.Wait()
-		expect(t, "an unguarded call", ran{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}, "default", blocked)
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	t.Run("stdout is closed", func(t *testing.T) {
-		t.Parallel()
-		cmd, stdin, stderr := start(t)
-		reader, writer, err := os.Pipe()
-		if err != nil {
-			t.Fatal(err)
-		}
-		cmd.Stdout = writer
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		reader.Close()
-		writer.Close()
-		if _, err := io.WriteString(stdin, payload(t, nil)); err != nil {
-			t.Fatal(err)
-		}
-		stdin.Close()
-		_ = cmd.Wait()
-		expect(t, "an unguarded call", ran{cmd.ProcessState.ExitCode(), "", stderr.String()}, "default", blocked)
-	})
 }
 
 func TestGuardedCallRuns(t *testing.T) {
