@@ -62,6 +62,9 @@ func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult,
 	if err != nil {
 		return guardResult{}, err
 	}
+	if t.made != nil {
+		t.made.add(g.Record())
+	}
 	return guardResult{
 		GuardRecord: g.Record(),
 		NextStep: fmt.Sprintf("The change is guarded. Make it now. If it goes wrong, call %s with this changeId.",

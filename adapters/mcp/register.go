@@ -29,6 +29,8 @@ type toolset struct {
 	sealer       *gate.Sealer
 	recordAnswer func(context.Context, HumanAnswer) error
 	addMutating  AddMutating
+	guardLister  GuardLister
+	made         *made
 }
 
 func newToolset(session *rewind.Session, opts []Option) (*toolset, error) {
@@ -47,6 +49,10 @@ func newToolset(session *rewind.Session, opts []Option) (*toolset, error) {
 	}
 	if t.logger == nil {
 		t.logger = slog.New(slog.DiscardHandler)
+	}
+	if t.guardLister == nil {
+		t.made = &made{}
+		t.guardLister = t.made.list
 	}
 	if t.known == nil {
 		t.known = catalog.Default
@@ -97,7 +103,8 @@ func Register(server *mcp.Server, session *rewind.Session, opts ...Option) error
 	return nil
 }
 
-// NewServer returns a server that has the tools of [Register] and nothing else.
+// NewServer returns a server that has the tools of [Register], the loop in words as the prompt zerto-rewind-flow, and the
+// resources zerto-rewind://guards and zerto-rewind://catalogue.
 func NewServer(session *rewind.Session, opts ...Option) (*mcp.Server, error) {
 	t, err := newToolset(session, opts)
 	if err != nil {
@@ -112,12 +119,15 @@ func NewServer(session *rewind.Session, opts ...Option) (*mcp.Server, error) {
 		&mcp.ServerOptions{
 			Instructions: t.instructions(),
 			Logger:       t.logger,
-			Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}},
+			Capabilities: &mcp.ServerCapabilities{
+				Tools: &mcp.ToolCapabilities{}, Prompts: &mcp.PromptCapabilities{}, Resources: &mcp.ResourceCapabilities{},
+			},
 		},
 	)
 	for _, tool := range tools {
 		server.AddTool(tool.Tool, tool.handle)
 	}
+	t.offerTexts(server)
 	return server, nil
 }
 

@@ -186,7 +186,7 @@ func TestAServerTellsItsVersionAndHowToUseIt(t *testing.T) {
 			t.Errorf("instructions do not name %s:\n%s", tool, told.Instructions)
 		}
 	}
-	if diff := cmp.Diff("{\n  \"tools\": {}\n}\n", string(indented(t, told.Capabilities))); diff != "" {
+	if diff := cmp.Diff("{\n  \"prompts\": {},\n  \"resources\": {},\n  \"tools\": {}\n}\n", string(indented(t, told.Capabilities))); diff != "" {
 		t.Errorf("capabilities (-want +got):\n%s", diff)
 	}
 }
