@@ -51,7 +51,7 @@ func TestBothErasSpeakOverHTTPOnOneURL(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer client.Close() //nolint:errcheck // the test is over
+		defer client.Close()
 		if r := call[struct{ Protected bool }](t, client, findTool, args{"vm": "web01"}); !r.Protected {
 			t.Errorf("%+v", r)
 		}
@@ -88,7 +88,7 @@ func TestHTTPRefusesStrangers(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response.Body.Close() //nolint:errcheck // nothing is read
+			response.Body.Close()
 			if response.StatusCode != tt.status {
 				t.Errorf("%s, %s: %d", tt.name, method, response.StatusCode)
 			}
