@@ -38,6 +38,9 @@ The exit code is 0 whether anything differs or not.`,
 			return err
 		}
 		var options []rewind.DiffOption
+		for _, place := range from.options() {
+			options = append(options, place)
+		}
 		if unified {
 			options = append(options, rewind.WithContents())
 		}

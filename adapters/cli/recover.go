@@ -47,7 +47,7 @@ back as well: the result names that change. Its tagged checkpoints stay in their
 		if err != nil {
 			return err
 		}
-		var options []rewind.PlaceOption
+		options := from.options()
 		if pinFirst {
 			options = append(options, rewind.PinFirst())
 		}
