@@ -18,6 +18,9 @@ func Replace() FileOption { return func(f *fileSink) { f.replace = true } }
 // WithMode sets the mode of the new file. The default is 0600: what comes out of a journal may be a secret.
 func WithMode(mode fs.FileMode) FileOption { return func(f *fileSink) { f.mode = mode.Perm() } }
 
+// syncedLater leaves it to whoever writes many files to make the names in their folder last.
+func syncedLater(f *fileSink) { f.syncedLater = true }
+
 // ToFile writes to path. The name appears only after every byte did: the bytes go to a temporary file beside it, are
 // synced, and are given the name last. The folder is there already, and may be read and written.
 //
@@ -71,6 +74,8 @@ type fileSink struct {
 	replace bool
 	mode    fs.FileMode
 	refused error // what is wrong with the arguments
+
+	syncedLater bool
 }
 
 func newFileSink(path, name string, opts []FileOption) *fileSink {
@@ -181,7 +186,9 @@ func (p *pendingDest) commit() error {
 		return p.sink.failed(err)
 	}
 	p.ended = true
-	p.syncFolder()
+	if !p.sink.syncedLater {
+		syncFolder(p.folder)
+	}
 	_ = p.folder.Close()
 	return nil
 }
@@ -205,9 +212,9 @@ func (p *pendingDest) name() error {
 	return p.folder.Rename(p.temp, p.sink.name)
 }
 
-// syncFolder makes the new name last. Systems that cannot sync a folder keep names in their own way.
-func (p *pendingDest) syncFolder() {
-	if folder, err := p.folder.Open("."); err == nil {
+// syncFolder makes the names in a folder last. Systems that cannot sync a folder keep names in their own way.
+func syncFolder(in *os.Root) {
+	if folder, err := in.Open("."); err == nil {
 		_ = folder.Sync()
 		_ = folder.Close()
 	}

@@ -1,12 +1,17 @@
 package rewind
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"net/http"
 	"os"
 	"path"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -64,6 +69,8 @@ type TreeOmits struct {
 // What cannot come back is left out and listed in Skipped, which is no error: what the server does not hand out, names that
 // mean something else on one operating system or another, and names of one folder that differ in case alone, all of them.
 //
+// Several items are asked for at once, and the result lists them by folder and name.
+//
 // Any other error ends the work. The result beside it then tells what has arrived, and is nil when the folder was not found.
 // The data takes constant memory; the result grows with the number of files.
 func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *os.Root, opts ...PlaceOption) (*TreeRecovery, error) {
@@ -101,8 +108,9 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 		found, r.GuestPath = true, top.Path
 		times.end("browse")
 		defer times.end("download")
+		defer r.sort()
 		return s.metered(m, -1, func(m mounted) error {
-			t := &treeWork{s: s, m: m, r: r}
+			t := &treeWork{s: s, m: m, r: r, crew: newCrew(), company: newCompany()}
 			return t.fill(ctx, branch{from: top.Path, into: root})
 		})
 	})
@@ -117,13 +125,18 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 // deepest bounds how far folders are followed: each holds a handle, and a file system that holds itself has no end.
 const deepest = 128
 
-// treeWork brings one folder back.
+// treeWork brings one folder back, several items at once.
 type treeWork struct {
-	s *Session
-	m mounted
-	r *TreeRecovery
+	s    *Session
+	m    mounted
+	crew crew
+
 	// oneByOne is true once the server did not send several files at once in a way that is of use.
-	oneByOne bool
+	oneByOne atomic.Bool
+	company  company
+
+	mu sync.Mutex
+	r  *TreeRecovery
 }
 
 // branch is one folder of the guest and the one that it is written to.
@@ -135,6 +148,8 @@ type branch struct {
 }
 
 func (t *treeWork) skip(guestPath, reason string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.r.Skipped = append(t.r.Skipped, TreeOmits{guestPath, firstNonEmpty(reason, "the server gives no reason")})
 }
 
@@ -170,15 +185,11 @@ func (t *treeWork) fill(ctx context.Context, b branch) error {
 			folders = append(folders, i)
 		}
 	}
+	defer syncFolder(b.into) // once for all names in it
 	if err := t.bringFiles(ctx, b, files); err != nil {
 		return err
 	}
-	for _, f := range folders {
-		if err := t.bringFolder(ctx, b, f); err != nil {
-			return err
-		}
-	}
-	return nil
+	return t.crew.each(ctx, len(folders), func(ctx context.Context, i int) error { return t.bringFolder(ctx, b, folders[i]) })
 }
 
 func (t *treeWork) bringFolder(ctx context.Context, b branch, folder zvm.Item) error {
@@ -189,7 +200,9 @@ func (t *treeWork) bringFolder(ctx context.Context, b branch, folder zvm.Item) e
 		return &DestinationError{Dest: below.to, Err: err}
 	}
 	defer below.into.Close() //nolint:errcheck // a handle of a folder, through which nothing is written
+	t.mu.Lock()
 	t.r.Folders++
+	t.mu.Unlock()
 	return t.fill(ctx, below)
 }
 
@@ -203,7 +216,12 @@ func enterFolder(in *os.Root, name string) (*os.Root, error) {
 
 // bringFile downloads one file by itself.
 func (t *treeWork) bringFile(ctx context.Context, b branch, file zvm.Item) error {
-	n, sum, err := t.s.download(ctx, t.m, file, ToRoot(b.into, file.Name()))
+	var n int64
+	var sum string
+	err := t.company.do(ctx, func() (err error) {
+		n, sum, err = t.s.download(ctx, t.m, file, toBranch(b, file))
+		return err
+	})
 	if reason, refused := refusal(err); refused {
 		t.skip(file.Path, reason)
 		return nil
@@ -214,12 +232,27 @@ func (t *treeWork) bringFile(ctx context.Context, b branch, file zvm.Item) error
 	return err
 }
 
+// toBranch leaves the syncing of the folder to whoever fills it.
+func toBranch(b branch, file zvm.Item) Sink { return ToRoot(b.into, file.Name(), syncedLater) }
+
 func (t *treeWork) arrived(b branch, file zvm.Item, n int64, sum string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.r.Bytes += n
 	t.m.meter.reached(t.r.Bytes) // those that came in a zip are counted here
 	t.r.Files = append(t.r.Files, TreeFile{
 		GuestPath: file.Path, Dest: path.Join(b.to, file.Name()), Bytes: n, SHA256: sum, Written: known(file.Written),
 	})
+}
+
+// sort puts in order what arrived in any.
+func (r *TreeRecovery) sort() {
+	slices.SortFunc(r.Files, func(a, b TreeFile) int { return comparePaths(a.GuestPath, b.GuestPath) })
+	slices.SortFunc(r.Skipped, func(a, b TreeOmits) int { return comparePaths(a.GuestPath, b.GuestPath) })
+}
+
+func comparePaths(a, b string) int {
+	return cmp.Or(strings.Compare(path.Dir(a), path.Dir(b)), strings.Compare(a, b))
 }
 
 // refusal tells what a server refuses about one item from what ends the work. Not found is not a refusal: the item was
@@ -229,9 +262,15 @@ func refusal(err error) (reason string, refused bool) {
 	if errors.As(err, &item) {
 		return item.Reason, true
 	}
-	var answer *zvm.Error
-	if errors.As(err, &answer) && (answer.Status == http.StatusBadRequest || answer.Status == http.StatusInternalServerError) {
-		return firstNonEmpty(answer.Message, answer.Error()), true
+	if !refusedByServer(err) {
+		return "", false
 	}
-	return "", false
+	var answer *zvm.Error
+	errors.As(err, &answer)
+	return firstNonEmpty(answer.Message, answer.Error()), true
+}
+
+func refusedByServer(err error) bool {
+	var answer *zvm.Error
+	return errors.As(err, &answer) && (answer.Status == http.StatusBadRequest || answer.Status == http.StatusInternalServerError)
 }

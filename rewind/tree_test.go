@@ -105,6 +105,28 @@ func TestRecoverTreeBringsBackTheGuardedFolderWithEvidence(t *testing.T) {
 	}
 }
 
+func names(r *rewind.TreeRecovery) []string {
+	var names []string
+	for _, f := range r.Files {
+		names = append(names, f.Dest)
+	}
+	return names
+}
+
+// A server may refuse a download only because others are running, and not say so.
+func TestAFileThatIsRefusedInCompanyIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	w := newTreeWorld(t, zvmtest.WithSwitch(zvmtest.DownloadSeveralRefused))
+	g := w.guard(t, "web01")
+	w.sim.On("POST", "/v1/flrs/*/download").Times(3).Status(500, `{"Message":"scripted: another download is running"}`)
+	root, dir := folderRoot(t)
+	r, err := w.RecoverTree(t.Context(), g, "/srv/site/conf.d", root)
+	must(t, err)
+	if len(r.Skipped) != 0 || len(contents(t, dir)) != 3 {
+		t.Errorf("left out %+v, brought %q", r.Skipped, names(r))
+	}
+}
+
 func TestFilesOfAFolderComeInOneRequestWhereTheServerLetsThem(t *testing.T) {
 	t.Parallel()
 	if !tellsAll() {

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"sync"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -25,54 +26,61 @@ const (
 // bringFiles writes the files of one folder: small ones several at a time where the server sends several, in a zip
 // (zvm-wire 6.5), and all others one by one.
 func (t *treeWork) bringFiles(ctx context.Context, b branch, files []zvm.Item) error {
+	batches := inBatches(files)
+	return t.crew.each(ctx, len(batches), func(ctx context.Context, i int) error { return t.bringBatch(ctx, b, batches[i]) })
+}
+
+func inBatches(files []zvm.Item) [][]zvm.Item {
+	var batches [][]zvm.Item
 	var batch []zvm.Item
 	var size int64
-	for i, f := range files {
-		small := f.Size >= 0 && f.Size <= smallFile
-		if small {
-			batch, size = append(batch, f), size+f.Size
-		} else if err := t.bringFile(ctx, b, f); err != nil {
-			return err
+	for _, f := range files {
+		if f.Size < 0 || f.Size > smallFile {
+			batches = append(batches, []zvm.Item{f})
+			continue
 		}
-		if i+1 == len(files) || len(batch) == mostAtOnce || size >= mostBytesAtOnce {
-			if err := t.bringBatch(ctx, b, batch, size); err != nil {
-				return err
-			}
+		batch, size = append(batch, f), size+f.Size
+		if len(batch) == mostAtOnce || size >= mostBytesAtOnce {
+			batches = append(batches, batch)
 			batch, size = nil, 0
 		}
 	}
-	return nil
+	if len(batch) > 0 {
+		batches = append(batches, batch)
+	}
+	return batches
 }
 
 // bringBatch tries to get several files at once, and one by one what did not come so.
-func (t *treeWork) bringBatch(ctx context.Context, b branch, batch []zvm.Item, size int64) error {
+func (t *treeWork) bringBatch(ctx context.Context, b branch, batch []zvm.Item) error {
 	rest := batch
-	if len(batch) > 1 && !t.oneByOne {
+	if len(batch) > 1 && !t.oneByOne.Load() {
 		var err error
-		if rest, err = t.bringZip(ctx, b, batch, size); err != nil {
+		if rest, err = t.bringZip(ctx, b, batch); err != nil {
 			return err
 		}
-		t.oneByOne = len(rest) == len(batch)
-	}
-	for _, f := range rest {
-		if err := t.bringFile(ctx, b, f); err != nil {
-			return err
+		if len(rest) == len(batch) {
+			t.oneByOne.Store(true)
 		}
 	}
-	return nil
+	return t.crew.each(ctx, len(rest), func(ctx context.Context, i int) error { return t.bringFile(ctx, b, rest[i]) })
 }
 
 // bringZip asks for several files in one zip and returns those that it did not bring. Only the destination's troubles are
 // errors: a refusal, a cut zip and one that cannot be made out leave files that are asked for one by one, which then say
 // what is wrong.
-func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item, size int64) (rest []zvm.Item, err error) {
+func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item) (rest []zvm.Item, err error) {
 	spool, err := os.CreateTemp("", ".rewind-*.zip")
 	if err != nil {
 		return nil, err
 	}
 	defer os.Remove(spool.Name()) //nolint:errcheck // a temporary file of ours
 	defer spool.Close()           //nolint:errcheck // read only from here on
-	archive, err := t.spoolZip(ctx, spool, batch, size)
+	var archive *zip.Reader
+	err = t.company.do(ctx, func() (err error) {
+		archive, err = t.spoolZip(ctx, spool, batch)
+		return err
+	})
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
@@ -80,31 +88,41 @@ func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item, siz
 		return batch, nil //nolint:nilerr // what is wrong shows when they are asked for one by one
 	}
 	entries := entriesByName(archive)
-	for _, f := range batch {
-		entry := entries[f.Name()]
-		if entry == nil {
-			rest = append(rest, f)
-			continue
+	var mu sync.Mutex
+	err = t.crew.each(ctx, len(batch), func(_ context.Context, i int) error {
+		brought, err := t.unpack(b, batch[i], entries[batch[i].Name()])
+		if !brought {
+			mu.Lock()
+			defer mu.Unlock()
+			rest = append(rest, batch[i])
 		}
-		n, sum, err := unpackTo(ToRoot(b.into, f.Name()), entry, f.Size)
-		var dest *DestinationError
-		switch {
-		case errors.As(err, &dest):
-			return nil, err
-		case err != nil:
-			rest = append(rest, f)
-		default:
-			t.arrived(b, f, n, sum)
-		}
-	}
-	return rest, nil
+		return err
+	})
+	return rest, err
 }
 
-func (t *treeWork) spoolZip(ctx context.Context, spool *os.File, batch []zvm.Item, size int64) (*zip.Reader, error) {
+// unpack writes one file out of a zip, if it is what was asked for.
+func (t *treeWork) unpack(b branch, file zvm.Item, entry *zip.File) (brought bool, err error) {
+	if entry == nil {
+		return false, nil
+	}
+	n, sum, err := unpackTo(toBranch(b, file), entry, file.Size)
+	if err == nil {
+		t.arrived(b, file, n, sum)
+		return true, nil
+	}
+	if dest := (*DestinationError)(nil); errors.As(err, &dest) {
+		return false, err
+	}
+	return false, nil // what is wrong shows when it is asked for by itself
+}
+
+func (t *treeWork) spoolZip(ctx context.Context, spool *os.File, batch []zvm.Item) (*zip.Reader, error) {
+	var size int64
 	paths := make([]string, len(batch))
 	for i, f := range batch {
 		paths[i] = f.Path
-		size += int64(len(f.Path))*2 + 1024 // the headers of an entry
+		size += f.Size + int64(len(f.Path))*2 + 1024 // the headers of an entry
 	}
 	data, err := t.m.at.zvm.DownloadFLR(ctx, t.m.session, paths...)
 	if err != nil {
