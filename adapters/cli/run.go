@@ -160,6 +160,7 @@ Exit codes:
 		a.settings.offline(a.thaw(), setStateDir, setHuman),
 		a.settings.offline(a.audit(), setStateDir),
 		a.reconcile(),
+		a.doctor(),
 		a.settings.offline(a.sim()),
 		a.settings.offline(a.version()),
 	)
