@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 
@@ -77,8 +78,8 @@ func (a *app) doctor() *cobra.Command {
 		Long: `Doctor looks at everything that a guard depends on, changes nothing, and says of each thing whether it is right, what it
 found, and what to do. It reads the settings of a person and those of the project in the working directory.
 
-With --live it starts each hook as its host does, with a call that would change a VM that has no guard. That call has to be
-refused, by the rules of the host that reads the answer. The record of the ledger tells of it.
+With --live it starts each hook as its host does, with a call that would change a VM that has no guard, and nobody to ask.
+That call has to be refused, by the rules of the host that reads the answer.
 
 It exits 0 if nothing fails, 4 if the login is refused, and 1 if anything else fails.`,
 		Args: exactly(),
@@ -144,12 +145,14 @@ func (a *app) checkHooks(ctx context.Context, d *diagnosis, live bool) {
 	}
 	installed := 0
 	for _, host := range install.Hosts() {
+		seen := ""
 		for _, scope := range []install.Scope{install.User, install.Project} {
 			hook := install.Hook{Host: host, Scope: scope}
 			s := hookStateOf(ctx, hook, place)
-			if !s.Installed && s.Problem == "" {
+			if !s.Installed && s.Problem == "" || s.Path == seen { // the project is the person's home
 				continue
 			}
+			seen = s.Path
 			installed++
 			d.addHook(s)
 			d.NotCovered[host] = install.Gaps(host)
@@ -202,13 +205,14 @@ func (d *diagnosis) tryHook(ctx context.Context, hook install.Hook, place instal
 		}
 		name := fmt.Sprintf("canary of %s (%s, %s)", hook.Host, hook.Scope, e.Event)
 		limited, cancel := context.WithTimeoutCause(ctx, startLimit, errors.New("it gave no answer within "+inWords(startLimit)))
-		outcome, err := e.Run(limited, place, nil, input)
+		// Where the host would ask a person, the hook is told that there is none: what is tried is the refusal.
+		outcome, err := e.Run(limited, place, append(os.Environ(), setAsk+"=never"), input)
 		cancel()
 		switch {
 		case err != nil:
 			d.fail(name, err, "the host would let the call run")
 		case install.Blocks(hook.Host, outcome):
-			d.add(name, checkOK, "refused: "+firstLine(outcome.Stdout, outcome.Stderr), "")
+			d.add(name, checkOK, fmt.Sprintf("refused with exit %d: %.80s", outcome.ExitCode, firstLine(outcome.Stdout, outcome.Stderr)), "")
 		default:
 			d.add(name, checkFail, fmt.Sprintf("%s would let the call run: exit %d, %s", install.Title(hook.Host), outcome.ExitCode, firstLine(outcome.Stdout, outcome.Stderr)),
 				fmt.Sprintf("look at what it answers: zerto-rewind explain --host %s", hook.Host))
