@@ -92,7 +92,7 @@ func (s *Session) abortClone(ctx context.Context, changeID string, from TaggedCh
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Abandon, fmt.Errorf("not aborted within %v", s.limits.Abandon))
 	defer cancel()
 	err := s.zvm.AbortClone(ctx, from.VPGID)
-	if err == nil {
+	if err == nil || s.hasEnded(ctx, id) {
 		_, err = task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule))
 		var ended *task.Error
 		if errors.As(err, &ended) {
@@ -105,4 +105,10 @@ func (s *Session) abortClone(ctx context.Context, changeID string, from TaggedCh
 	return &LeftOpenError{
 		What: "clone of VPG", ID: from.VPGName, Command: command("clone abort", changeID), Err: err,
 	}
+}
+
+// hasEnded reports whether a task was seen to have ended, which is why a server may refuse to end it.
+func (s *Session) hasEnded(ctx context.Context, id zvm.TaskID) bool {
+	now, err := s.zvm.TaskStatus(ctx, id)
+	return err == nil && now.State.Terminal()
 }

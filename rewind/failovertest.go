@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/task"
@@ -189,10 +190,27 @@ func (t *Test) stop(ctx context.Context, result TestResult, summary string) erro
 		return t.seenStopped(ctx, err)
 	}
 	if err != nil {
-		return err
+		return t.stoppedByAnother(ctx, err)
 	}
 	return t.s.waitTask(ctx, id, t.record.VPGName)
 }
+
+// stoppedByAnother returns nil when a stop was refused because there is nothing left to stop: another one, of a process that
+// was killed say, came first. One under way is waited for.
+func (t *Test) stoppedByAnother(ctx context.Context, refusal error) error {
+	switch stage, err := t.stage(ctx); {
+	case err != nil:
+		return refusal
+	case stage == "":
+		return nil
+	case strings.EqualFold(stage, stageStopping):
+		return t.seenStopped(ctx, refusal)
+	}
+	return refusal
+}
+
+// stageStopping is the server's word for a test that is being torn down (zvm-wire 7.2).
+const stageStopping = "Stopping"
 
 // seenStopped looks for the effect of a stop whose answer was lost, whoever's stop it was.
 func (t *Test) seenStopped(ctx context.Context, lost error) error {
