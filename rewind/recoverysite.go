@@ -68,12 +68,25 @@ func (s *Session) at(r *recoverySite) *Session {
 	return &there
 }
 
+// RecoverySiteError says at the ZVM of which [WithRecoverySite] something failed.
+type RecoverySiteError struct {
+	Site zvm.SiteID
+	Err  error
+}
+
+func (e *RecoverySiteError) Error() string {
+	return fmt.Sprintf("at recovery site %s: %v", shown(string(e.Site)), e.Err)
+}
+
+// Unwrap returns what failed.
+func (e *RecoverySiteError) Unwrap() error { return e.Err }
+
 // failedThere says of an error at which ZVM it happened, unless that is the session's own.
 func (s *Session) failedThere(err error) error {
 	if err == nil || s.site == "" {
 		return err
 	}
-	return fmt.Errorf("at recovery site %s: %w", shown(string(s.site)), err)
+	return &RecoverySiteError{Site: s.site, Err: err}
 }
 
 // sweepCommand closes what is left open at the ZVM of the session.

@@ -14,17 +14,17 @@ import (
 func (a *app) browse() *cobra.Command {
 	var from target
 	c := a.command(cobra.Command{
-		Use:   "browse --change ID [--vm VM] PATH",
+		Use:   "browse --change ID [--vm VM] [--partition NAME] PATH",
 		Short: "List a folder of a VM as it was at the tagged checkpoint of a change",
 		Long: `Browse mounts the VM from the change's tagged checkpoint by file-level recovery, lists one folder, and closes the
-session. The path "/" lists the partitions.`,
+session. The path "/" lists the partitions, and with --partition what is at the top of that one.` + recoverySiteHelp,
 		Args: exactly("PATH"),
 	}, 30*time.Minute, func(ctx context.Context, args []string) error {
 		session, guard, err := a.findGuard(ctx, from)
 		if err != nil {
 			return err
 		}
-		listing, err := session.Browse(ctx, guard, args[0])
+		listing, err := session.Browse(ctx, guard, args[0], from.options()...)
 		if listing == nil {
 			return err
 		}
@@ -34,6 +34,8 @@ session. The path "/" lists the partitions.`,
 		return errors.Join(a.result(listing, func(t *table) { showListing(t, listing) }), err)
 	})
 	from.guardFlags(c)
+	from.fileFlags(c)
+	a.recoverySiteFlag(c)
 	return c
 }
 

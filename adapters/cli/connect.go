@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -31,10 +32,16 @@ func Connect(io IO, url string) (*zvm.Client, error) {
 // client returns the client that the settings describe, or one error that tells everything that is wrong with them.
 func (a *app) client() (*zvm.Client, error) {
 	r := a.reader()
-	url := r.url()
+	client, err := a.dial(r, r.url())
+	a.zvm = client
+	return client, err
+}
+
+// dial returns a client of the ZVM at url, by the settings that r reads.
+func (a *app) dial(r *reader, url string) (*zvm.Client, error) {
 	credentials, options := r.credentials(func(warning string) { a.log.Warn(warning) })
 	options = append(options, zvm.WithLogger(a.log))
-	if realm := r.text(setRealm); realm != "" {
+	if realm := r.text(r.as(setRealm)); realm != "" {
 		options = append(options, zvm.WithRealm(realm))
 	}
 	options = append(options, r.trust()...)
@@ -44,9 +51,8 @@ func (a *app) client() (*zvm.Client, error) {
 	}
 	client, err := zvm.New(url, credentials, options...)
 	if err != nil {
-		return nil, &settingsError{inOurWords(err)}
+		return nil, &settingsError{r.inOurWords(err)}
 	}
-	a.zvm = client
 	return client, nil
 }
 
@@ -63,11 +69,15 @@ func (a *app) unreachable(err error) string {
 func (r *reader) url() string {
 	url := r.required(setURL)
 	if url != "" {
-		if _, err := zvm.New(url, zvm.Tokens(nobody{})); err != nil {
-			r.problem("%s: %s", setURL.variable, strings.TrimPrefix(err.Error(), "zvm: "))
-		}
+		r.checkURL(setURL.variable, url)
 	}
 	return url
+}
+
+func (r *reader) checkURL(from, url string) {
+	if _, err := zvm.New(url, zvm.Tokens(nobody{})); err != nil {
+		r.problem("%s: %s", from, strings.TrimPrefix(err.Error(), "zvm: "))
+	}
 }
 
 // nobody has no token.
@@ -76,19 +86,19 @@ type nobody struct{}
 func (nobody) Token(context.Context) (zvm.Token, error) { return zvm.Token{}, errors.New("no token") }
 
 // inOurWords names the variable in place of the option that the client takes it by.
-func inOurWords(err error) error {
+func (r *reader) inOurWords(err error) error {
 	var refused *zvm.OptionError
 	if !errors.As(err, &refused) {
 		return err
 	}
-	variable := map[string]string{
-		"WithRealm": setRealm.variable, "WithClientID": setClientID.variable, "WithRootCAs": setCAFile.variable,
-		"WithCertSHA256": setCertSHA256.variable, "WithInsecureSkipVerify": setInsecure.variable,
+	from, known := map[string]setting{
+		"WithRealm": setRealm, "WithClientID": setClientID, "WithRootCAs": setCAFile,
+		"WithCertSHA256": setCertSHA256, "WithInsecureSkipVerify": setInsecure,
 	}[refused.Option]
-	if variable == "" {
+	if !known {
 		return err
 	}
-	return fmt.Errorf("%s: %s", variable, refused.Reason)
+	return fmt.Errorf("%s: %s", r.as(from).variable, refused.Reason)
 }
 
 func (r *reader) tokenCache() []zvm.Option {
@@ -108,17 +118,17 @@ func (r *reader) tokenCache() []zvm.Option {
 
 func (r *reader) trust() []zvm.Option {
 	var options []zvm.Option
-	if path := r.text(setCAFile); path != "" {
+	if path := r.text(r.as(setCAFile)); path != "" {
 		if pool, err := readAuthorities(path); err != nil {
-			r.problem("%s: %v", setCAFile.variable, err)
+			r.problem("%s: %v", r.as(setCAFile).variable, err)
 		} else {
 			options = append(options, zvm.WithRootCAs(pool))
 		}
 	}
-	if fingerprint := r.text(setCertSHA256); fingerprint != "" {
+	if fingerprint := r.text(r.as(setCertSHA256)); fingerprint != "" {
 		options = append(options, zvm.WithCertSHA256(fingerprint))
 	}
-	if r.enabled(setInsecure) {
+	if r.enabled(r.as(setInsecure)) {
 		options = append(options, zvm.WithInsecureSkipVerify())
 	}
 	return options
@@ -148,10 +158,15 @@ func (a *app) session() (*rewind.Session, *zvm.Client, error) {
 		rewind.WithHuman(r.text(setHuman)),
 		rewind.WithProgress(a.progress()),
 		rewind.WithProgress(a.noteMounts),
+		rewind.WithNormalForm(norm.NFC.String),
 	}
 	if err := r.err(); err != nil {
 		return nil, nil, err
 	}
-	session, err := rewind.NewSession(client, options...)
+	sites, err := a.sites()
+	if err != nil {
+		return nil, nil, err
+	}
+	session, err := rewind.NewSession(client, append(options, sites...)...)
 	return session, client, err
 }

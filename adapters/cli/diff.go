@@ -17,7 +17,7 @@ func (a *app) diff() *cobra.Command {
 	var to string
 	var unified bool
 	c := a.command(cobra.Command{
-		Use:   "diff --change ID [--to ID] [--vm VM] [--unified] PATH",
+		Use:   "diff --change ID [--to ID] [--vm VM] [--partition NAME] [--unified] PATH",
 		Short: "Tell what came to differ in a folder since the tagged checkpoint of a change",
 		Long: `Diff mounts the VM from the tagged checkpoints of two changes, one after the other, by file-level recovery, and tells
 what was added, removed and changed below PATH: by size, write time and, for files of up to 1 MiB, SHA-256. PATH may be
@@ -30,7 +30,7 @@ With --unified the changes of text files follow as unified diffs, with --json as
 terminal would not print as it is, is escaped, but in JSON. What is larger than 1 MiB, binary or not UTF-8 is said to be
 so and not shown.
 
-The exit code is 0 whether anything differs or not.`,
+The exit code is 0 whether anything differs or not.` + recoverySiteHelp,
 		Args: exactly("PATH"),
 	}, 0, func(ctx context.Context, args []string) error {
 		session, before, err := a.findGuard(ctx, from)
@@ -60,6 +60,8 @@ The exit code is 0 whether anything differs or not.`,
 		return errors.Join(a.showDifference(d), err)
 	})
 	from.guardFlags(c)
+	from.fileFlags(c)
+	a.recoverySiteFlag(c)
 	c.Flags().StringVar(&to, "to", "", "`id` of the guarded change to compare with; a fresh guard if not given")
 	c.Flags().BoolVarP(&unified, "unified", "u", false, "show the changes of text files")
 	return c

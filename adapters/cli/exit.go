@@ -106,12 +106,13 @@ func causeCode(err error) int {
 		return exitPartial
 	case errors.Is(err, zvm.ErrUnauthorized), errors.Is(err, zvm.ErrForbidden):
 		return exitAuth
-	case is[*rewind.AmbiguousVMError](err), is[*rewind.AmbiguousPathError](err), is[*rewind.AmbiguousVPGError](err):
+	case is[*rewind.AmbiguousVMError](err), is[*rewind.AmbiguousPathError](err), is[*rewind.AmbiguousVPGError](err),
+		is[*rewind.CounterpartError](err) && !errors.Is(err, rewind.ErrCheckpointGone):
 		return exitAmbiguous
 	case is[*rewind.NotProtectedError](err), is[*rewind.StateError](err), is[*rewind.NotDownloadableError](err), is[*rewind.NotMountableError](err),
 		errors.Is(err, rewind.ErrNotLocal), errors.Is(err, rewind.ErrTestRunning):
 		return exitNotPossible
-	case is[*rewind.NotFoundError](err), is[*rewind.PathNotFoundError](err), errors.Is(err, rewind.ErrCheckpointGone),
+	case is[*rewind.NotFoundError](err), is[*rewind.PathNotFoundError](err), is[*rewind.PartitionNotFoundError](err), errors.Is(err, rewind.ErrCheckpointGone),
 		errors.Is(err, rewind.ErrNoTest), errors.Is(err, zvm.ErrNotFound):
 		return exitNotFound
 	}

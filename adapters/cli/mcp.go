@@ -63,6 +63,7 @@ prints. Every request has to bear the token of $ZERTO_REWIND_MCP_TOKEN, or of th
 		}
 		return a.serveHTTP(ctx, address, handler)
 	})
+	a.recoverySiteFlag(c)
 	c.Flags().StringVar(&recoverDir, "recover-dir", ".", "existing `folder` below which recovered files are written")
 	c.Flags().StringVar(&address, "http", "", "loopback `address` to serve HTTP on; port 0 means a free one")
 	c.AddCommand(a.mcpInstall())

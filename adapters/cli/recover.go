@@ -23,7 +23,7 @@ func (a *app) recover() *cobra.Command {
 	var to destination
 	var pinFirst bool
 	c := a.command(cobra.Command{
-		Use:   "recover --change ID [--vm VM] PATH -o DEST [--force | --recursive] [--pin-first]",
+		Use:   "recover --change ID [--vm VM] [--partition NAME] PATH -o DEST [--force | --recursive] [--pin-first]",
 		Short: "Bring a file or a folder back as it was at the tagged checkpoint of a change",
 		Long: `Recover mounts the VM from the change's tagged checkpoint by file-level recovery, downloads one file, and closes the
 session. DEST appears only when every byte arrived. The VM itself is not touched: copy the file back yourself, which a
@@ -37,7 +37,7 @@ With -o - the bytes of a file go to stdout as they arrive, and the evidence to s
 then been written: look at the exit code.
 
 With --pin-first the VM is guarded as it is now before anything is mounted, so that putting the file back can be taken
-back as well: the result names that change. Its tagged checkpoints stay in their journals until they age out.`,
+back as well: the result names that change. Its tagged checkpoints stay in their journals until they age out.` + recoverySiteHelp,
 		Args: exactly("PATH"),
 	}, 0, func(ctx context.Context, args []string) error {
 		if err := to.check(a.json); err != nil {
@@ -65,6 +65,8 @@ back as well: the result names that change. Its tagged checkpoints stay in their
 		return err
 	})
 	from.guardFlags(c)
+	from.fileFlags(c)
+	a.recoverySiteFlag(c)
 	c.Flags().StringVarP(&to.path, "output", "o", "", "`file` to write, or - for stdout; with --recursive the folder to write to")
 	c.Flags().BoolVar(&to.force, "force", false, "replace the file if it exists")
 	c.Flags().BoolVarP(&to.recursive, "recursive", "r", false, "bring a folder back with all below it")
@@ -147,6 +149,9 @@ func showRecovery(t *table, r *rewind.Recovery) {
 	t.row("from", r.GuestPath)
 	t.row("vm", r.VM)
 	t.row("checkpoint", string(r.CheckpointID))
+	if r.RecoverySiteID != "" {
+		t.row("recovery site", string(r.RecoverySiteID))
+	}
 	t.row("session", string(r.FLRSessionID)+", "+closedOrOpen(r.Unmounted))
 	showPinned(t, r.Pinned)
 }

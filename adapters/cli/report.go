@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
@@ -52,6 +54,7 @@ func report(err error) errorReport {
 		pending     *pendingError
 		ambiguousVM *rewind.AmbiguousVMError
 		paths       *rewind.AmbiguousPathError
+		partition   *rewind.PartitionNotFoundError
 		vpgs        *rewind.AmbiguousVPGError
 		open        *rewind.LeftOpenError
 	)
@@ -78,6 +81,8 @@ func report(err error) errorReport {
 	}
 	if errors.As(err, &paths) {
 		r.Paths = paths.Hits
+	} else if errors.As(err, &partition) {
+		r.Paths = partition.Partitions
 	}
 	if errors.As(err, &vpgs) {
 		r.VPGs = vpgs.VPGs
@@ -98,17 +103,33 @@ func hints(err error) []string {
 	if is[*rewind.AmbiguousVPGError](err) {
 		all = append(all, "name one with --vpg")
 	}
+	if is[*rewind.AmbiguousPathError](err) {
+		all = append(all, "name the partition with --partition, or give one of these paths as it is")
+	}
+	var notLocal *rewind.NotLocalError
+	if errors.As(err, &notLocal) {
+		for _, site := range notLocal.RecoverySites {
+			if site.ID == "" {
+				continue
+			}
+			all = append(all, fmt.Sprintf("with the ZVM of %s: --recovery-site %s=https://…", cmp.Or(site.Name, "the recovery site"), site.ID))
+		}
+	}
+	ca, pin, at := setCAFile.variable, setCertSHA256.variable, setURL.variable
+	if is[*rewind.RecoverySiteError](err) {
+		ca, pin, at = ofRecoverySites(setCAFile).variable, ofRecoverySites(setCertSHA256).variable, "--recovery-site"
+	}
 	var refused *zvm.Error
 	if errors.As(err, &refused) {
 		switch refused.Trust {
 		case zvm.TrustAuthority:
-			all = append(all, "set "+setCAFile.variable+" to a file with the authority, or "+setCertSHA256.variable+" to the certificate's fingerprint")
+			all = append(all, "set "+ca+" to a file with the authority, or "+pin+" to the certificate's fingerprint")
 		case zvm.TrustPin:
-			all = append(all, "if the certificate is the ZVM's own, set "+setCertSHA256.variable+" to its fingerprint")
+			all = append(all, "if the certificate is the ZVM's own, set "+pin+" to its fingerprint")
 		case zvm.TrustName:
-			all = append(all, "use a name from the certificate in "+setURL.variable+", or set "+setCertSHA256.variable+" to its fingerprint")
+			all = append(all, "use a name from the certificate in "+at+", or set "+pin+" to its fingerprint")
 		case zvm.TrustUnfit:
-			all = append(all, "to accept exactly this certificate, set "+setCertSHA256.variable+" to its fingerprint")
+			all = append(all, "to accept exactly this certificate, set "+pin+" to its fingerprint")
 		}
 	}
 	if errors.Is(err, zvm.ErrNoLogin) {

@@ -107,6 +107,8 @@ type app struct {
 	bar      bar
 	ledgers  ledgerCache
 	zvm      *zvm.Client // the one that was made last, nil before
+
+	recoverySites []string // as the command line names them
 }
 
 func (a *app) root() *cobra.Command {

@@ -77,6 +77,7 @@ func (s *settings) offline(c *cobra.Command, used ...setting) *cobra.Command {
 type reader struct {
 	flags    *pflag.FlagSet
 	variable func(string) string
+	replaced []setting // by those of recovery sites
 	missing  []string
 	problems []string
 }
@@ -148,24 +149,25 @@ func (r *reader) err() error {
 		return err
 	}
 	return hinted(err, "a service client logs in with %s and %s or %s in place of a user; without a ZVM, try: zerto-rewind sim",
-		setClientID.variable, setClientSecret.variable, setClientSecretFile.variable)
+		r.as(setClientID).variable, r.as(setClientSecret).variable, r.as(setClientSecretFile).variable)
 }
 
 // credentials returns who logs in: the client if it has a secret, else the user. Flags that name the user beat a client
 // that only the environment knows.
 func (r *reader) credentials(warn func(string)) (zvm.Credentials, []zvm.Option) {
-	asUser := r.flag(setClientSecretFile) == nil && (r.flag(setUsername) != nil || r.flag(setPasswordFile) != nil)
+	secretFile, passwordFile := r.as(setClientSecretFile), r.as(setPasswordFile)
+	asUser := r.flag(secretFile) == nil && (r.flag(r.as(setUsername)) != nil || r.flag(passwordFile) != nil)
 	if !asUser {
-		if secret, given := r.secret(setClientSecret, setClientSecretFile, warn); given {
-			return zvm.ClientCredentials(r.required(setClientID), secret), nil
+		if secret, given := r.secret(r.as(setClientSecret), secretFile, warn); given {
+			return zvm.ClientCredentials(r.required(r.as(setClientID)), secret), nil
 		}
 	}
-	user := r.required(setUsername)
-	secret, given := r.secret(setPassword, setPasswordFile, warn)
+	user := r.required(r.as(setUsername))
+	secret, given := r.secret(r.as(setPassword), passwordFile, warn)
 	if !given {
-		r.missing = append(r.missing, setPassword.variable+" or "+setPasswordFile.variable)
+		r.missing = append(r.missing, r.as(setPassword).variable+" or "+passwordFile.variable)
 	}
-	if id := r.text(setClientID); id != "" {
+	if id := r.text(r.as(setClientID)); id != "" {
 		return zvm.Password(user, secret), []zvm.Option{zvm.WithClientID(id)}
 	}
 	return zvm.Password(user, secret), nil

@@ -60,6 +60,7 @@ and stays: Zerto never removes it.`,
 		}
 		return err
 	})
+	a.recoverySiteFlag(c)
 	c.Flags().BoolVar(&apply, "apply", false, "close what is found")
 	c.Flags().BoolVar(&all, "all", false, "before their deadlines too, and whoever has mounted a checkpoint of ours")
 	return c

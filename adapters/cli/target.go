@@ -10,7 +10,7 @@ import (
 )
 
 // target names the guard of a change, and which of its checkpoints is meant.
-type target struct{ change, vm, vpg string }
+type target struct{ change, vm, vpg, partition string }
 
 // guardFlags adds the flags that name a guard.
 func (t *target) guardFlags(c *cobra.Command) {
@@ -24,11 +24,21 @@ func (t *target) vpgFlag(c *cobra.Command) {
 	c.Flags().StringVar(&t.vpg, "vpg", "", "the `VPG` whose checkpoint is meant, by name or id; needed when several would do")
 }
 
+// fileFlags adds the flags that say where a file is looked for.
+func (t *target) fileFlags(c *cobra.Command) {
+	t.vpgFlag(c)
+	c.Flags().StringVar(&t.partition, "partition", "", "`name` of the partition that PATH is on, as browse / lists it; needed when several would do")
+}
+
 func (t *target) options() []rewind.PlaceOption {
-	if t.vpg == "" {
-		return nil
+	var options []rewind.PlaceOption
+	if t.vpg != "" {
+		options = append(options, rewind.InVPG(t.vpg))
 	}
-	return []rewind.PlaceOption{rewind.InVPG(t.vpg)}
+	if t.partition != "" {
+		options = append(options, rewind.OnPartition(t.partition))
+	}
+	return options
 }
 
 // command returns a command line about the same target.

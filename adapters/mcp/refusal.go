@@ -191,7 +191,7 @@ func (t *toolset) explainFile(err error, e *refusalError) bool {
 	switch {
 	case errors.Is(err, rewind.ErrNotLocal):
 		e.Code, e.Message = codeNotLocal, "This ZVM cannot mount a checkpoint of the change: its VPGs replicate to other sites."
-		e.NextStep = "Tell the human: the ZVM of the recovery site, a clone or a failover test can bring the file back."
+		e.NextStep = "Tell the human: this server can be given the ZVM of the recovery site, or a clone or a failover test can bring the file back."
 	case errors.Is(err, rewind.ErrCheckpointGone):
 		e.Code, e.Message = codeCheckpointGone, "The tagged checkpoint of the change is no longer in the journal."
 		e.NextStep = "Tell the human. Nothing falls back to another checkpoint."

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -29,7 +31,7 @@ type story struct {
 }
 
 func (s story) tell(ctx context.Context) error {
-	session, err := rewind.NewSession(s.client, rewind.WithAgent("quickstart"))
+	session, err := rewind.NewSession(s.client, rewind.WithAgent("quickstart"), rewind.WithNormalForm(norm.NFC.String))
 	if err != nil {
 		return err
 	}
