@@ -75,7 +75,7 @@ func (a *app) mcpOptions(recoverDir string) ([]mcpadapter.Option, error) {
 		return nil, err // now, where somebody reads it, and not at the first call
 	}
 	options := []mcpadapter.Option{
-		mcpadapter.WithCatalogSource(a.catalogue), mcpadapter.WithAddMutating(a.addMutating),
+		mcpadapter.WithCatalogSource(a.catalogue), mcpadapter.WithAddMutating(a.addMutating), mcpadapter.WithAnswers(a.answeredMCP),
 		mcpadapter.WithLogger(a.log), mcpadapter.WithVersion(readBuild().Version), mcpadapter.WithRecoverDir(recoverDir),
 	}
 	if agent := a.reader().text(setAgent); agent != "" {

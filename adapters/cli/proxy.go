@@ -65,7 +65,7 @@ func (a *app) runProxy(ctx context.Context, name string, args []string) error {
 		return fmt.Errorf("starting the MCP server %q: %w", name, err)
 	}
 	err = proxyadapter.Run(ctx, proxyadapter.Streams{In: a.io.In, Out: a.io.Out}, proxyadapter.Streams{In: out, Out: in},
-		proxyadapter.Config{Server: name, Gate: a.gate, Protect: a.protectAsked})
+		proxyadapter.Config{Server: name, Gate: a.gate, Protect: a.protectAsked, Answered: a.answeredProxy})
 	giveUp := time.AfterFunc(serverPatience, cancel)
 	defer giveUp.Stop()
 	switch ended := server.Wait(); {
@@ -86,6 +86,7 @@ func (a *app) protectAsked(ctx context.Context, vms []string, action string) (re
 	if err != nil {
 		return rewind.GuardRecord{}, err
 	}
+	a.noteGuard(ctx, guard.Record())
 	return guard.Record(), nil
 }
 

@@ -6,7 +6,9 @@
 // The verdict on a call:
 //
 //	its tool is local                        no opinion: it reaches no machine that a checkpoint could bring back
-//	it reads, or makes a recovery point      allow
+//	it reads                                 allow
+//	anything else, while a freeze is on      deny
+//	it makes a recovery point                allow
 //	it deletes or rolls back one             ask
 //	it changes machines, all of them guarded allow
 //	it changes one that has no guard         deny, with the call that makes the guard
@@ -15,7 +17,17 @@
 //	anything else went wrong                 deny
 //
 // A machine is guarded while the journals hold a proven and complete guard of it that is younger than [Policy.MaxAge].
-// A verdict that needs no guard opens no file and no connection.
+// A verdict that needs no guard opens no connection, and one on a read or on a local call opens no file either.
+//
+// # What the ledger adds
+//
+// With a [Ledger], a person's leave stands in for a guard, once: what would be denied or asked about is allowed if an
+// [Approval] fits, which it uses up. An unknown tool is not asked about again while the guard stands for which a person has
+// agreed to it; that a call was repeated is no agreement. The ledger closes guards and knows which are void, and every
+// verdict but those on reads goes into its record. What it claims of a guard is proven in the journals each time, since the
+// agent may be able to write it.
+//
+// A ledger that cannot be used denies what changes machines or may, and stops neither reads nor what makes recovery points.
 //
 // # What a name can prove
 //
