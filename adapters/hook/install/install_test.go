@@ -256,7 +256,7 @@ func TestUninstallationKeepsWhatOthersWroteMeanwhile(t *testing.T) {
 	})
 }
 
-// everyFile runs a test for every host with every file.
+// everyFile runs a test for every host without a file, and for one of each form with every file.
 func everyFile(t *testing.T, test func(t *testing.T, b *bench, before string)) {
 	t.Helper()
 	for _, host := range install.Hosts() {
@@ -264,7 +264,7 @@ func everyFile(t *testing.T, test func(t *testing.T, b *bench, before string)) {
 			t.Parallel()
 			b := newBench(t, host)
 			test(t, b, "-")
-			if host == "cline" {
+			if host != "claude" && host != "cursor" && host != "windsurf" {
 				return
 			}
 			for name, text := range files {

@@ -1,0 +1,80 @@
+package install
+
+import (
+	"encoding/json"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/tailscale/hujson"
+)
+
+// FuzzSettings installs into any text and takes out again. What somebody else wrote means the same before and after.
+func FuzzSettings(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", `{"a":1}`, "{ // x\n \"hooks\": {\"PreToolUse\": [ ], }, }", `{"hooks":{"PreToolUse":[{"matcher":"x","hooks":[{"command":"y"}]}]}}`,
+		"\ufeff{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": []\r\n\t}\r\n}", `{"hooks":{"beforeMCPExecution":[1]}}`, "{\"a\": [ // x\n ] /* y */, /* z */ }",
+		`{"hooks":{"PreToolUse":[{"hooks":[{"command":"zerto-rewind hook --host codex"}],"x":1}]}}`, `{"version":1,"hooks":{}}`,
+	} {
+		f.Add(seed, true)
+		f.Add(seed, false)
+	}
+	place := Place{Home: "/h", Dir: "/d", OS: "linux"}
+	f.Fuzz(func(t *testing.T, text string, nestedForm bool) {
+		name := "windsurf"
+		if nestedForm {
+			name = "codex"
+		}
+		h, hook := hostNamed(name), Hook{Host: name, Scope: User, Binary: "/opt/zerto-rewind"}
+		before := meaning(text)
+		after, err := h.installed("f", []byte(text), hook, place)
+		if err != nil {
+			return
+		}
+		again, err := h.installed("f", after, hook, place)
+		if err != nil || string(again) != string(after) {
+			t.Fatalf("a second time: %v\n%q\n%q", err, after, again)
+		}
+		found, err := h.entries("f", after, hook.Binary, place)
+		if err != nil || len(found) < len(h.events) {
+			t.Fatalf("%d entries, %v, in %q", len(found), err, after)
+		}
+		cleared, err := h.removed("f", after, hook.Binary, place)
+		if err != nil {
+			t.Fatalf("taking out: %v\n%q", err, after)
+		}
+		if left, err := h.entries("f", cleared, hook.Binary, place); err != nil || len(left) > 0 {
+			t.Fatalf("%d entries are left, %v, in %q", len(left), err, cleared)
+		}
+		if strings.Contains(text, "zerto-rewind") {
+			return // some of it was ours, and is rightly gone
+		}
+		if got := meaning(string(cleared)); !reflect.DeepEqual(got, before) {
+			t.Fatalf("it meant %v, and means %v\n%q\n%q\n%q", before, got, text, after, cleared)
+		}
+	})
+}
+
+// meaning is what a settings file says, without empty containers of hooks.
+func meaning(text string) any {
+	text = strings.TrimPrefix(text, "\ufeff")
+	standard, err := hujson.Standardize([]byte(text))
+	if err != nil {
+		return map[string]any{}
+	}
+	var settings map[string]any
+	if json.Unmarshal(standard, &settings) != nil || settings == nil {
+		return map[string]any{}
+	}
+	if hooks, ok := settings["hooks"].(map[string]any); ok {
+		for event, list := range hooks {
+			if entries, ok := list.([]any); ok && len(entries) == 0 {
+				delete(hooks, event)
+			}
+		}
+		if len(hooks) == 0 {
+			delete(settings, "hooks")
+		}
+	}
+	return settings
+}
