@@ -13,7 +13,7 @@ import (
 )
 
 // mount starts a ZVM in which nothing takes time, and mounts its one VM.
-func mount(t *testing.T, fill func(*zvmtest.Guest) error, opts ...zvmtest.Option) (*zvmtest.Server, *zvm.Client, zvm.SessionID) {
+func mount(t testing.TB, fill func(*zvmtest.Guest) error, opts ...zvmtest.Option) (*zvmtest.Server, *zvm.Client, zvm.SessionID) {
 	t.Helper()
 	sim := zvmtest.Start(t, append([]zvmtest.Option{
 		zvmtest.WithInsertTime(0), zvmtest.WithMountTime(0), zvmtest.WithUnmountTime(0),
