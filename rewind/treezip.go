@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path"
 	"sync"
 
@@ -70,12 +69,11 @@ func (t *treeWork) bringBatch(ctx context.Context, b branch, batch []zvm.Item) e
 // errors: a refusal, a cut zip and one that cannot be made out leave files that are asked for one by one, which then say
 // what is wrong.
 func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item) (rest []zvm.Item, err error) {
-	spool, err := os.CreateTemp("", ".rewind-*.zip")
+	spool, err := newSpool()
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(spool.Name()) //nolint:errcheck // a temporary file of ours
-	defer spool.Close()           //nolint:errcheck // read only from here on
+	defer spool.close()
 	var archive *zip.Reader
 	err = t.company.do(ctx, func() (err error) {
 		archive, err = t.spoolZip(ctx, spool, batch)
@@ -117,7 +115,7 @@ func (t *treeWork) unpack(b branch, file zvm.Item, entry *zip.File) (brought boo
 	return false, nil // what is wrong shows when it is asked for by itself
 }
 
-func (t *treeWork) spoolZip(ctx context.Context, spool *os.File, batch []zvm.Item) (*zip.Reader, error) {
+func (t *treeWork) spoolZip(ctx context.Context, into spool, batch []zvm.Item) (*zip.Reader, error) {
 	var size int64
 	paths := make([]string, len(batch))
 	for i, f := range batch {
@@ -134,14 +132,14 @@ func (t *treeWork) spoolZip(ctx context.Context, spool *os.File, batch []zvm.Ite
 		return nil, errors.Join(err, errors.New("the server sent several files in something that is not a zip"))
 	}
 	most := largestContainer(size)
-	n, err := io.Copy(spool, io.LimitReader(from, most))
+	n, err := into.fill(from, most)
 	switch {
 	case err != nil:
 		return nil, err
 	case n == most:
 		return nil, fmt.Errorf("the server sends a zip of %d bytes and more for files of %d", n, size)
 	}
-	return zip.NewReader(spool, n)
+	return zip.NewReader(into, n)
 }
 
 // entriesByName finds a zip's files by the last part of their names. Nothing is written under an entry's name: the files

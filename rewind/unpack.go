@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"path"
 	"strings"
 
@@ -69,14 +68,13 @@ func bearsName(entry string, item zvm.Item) bool {
 
 // copyZip spools a zip, which is read from its end, and copies the file: what the zip holds, or the zip.
 func copyZip(to io.Writer, from io.Reader, item zvm.Item) (n int64, err error) {
-	spool, err := os.CreateTemp("", ".rewind-*.zip")
+	spool, err := newSpool()
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(spool.Name()) //nolint:errcheck // a temporary file of ours
-	defer spool.Close()           //nolint:errcheck // read only from here on
+	defer spool.close()
 	most := largestContainer(item.Size)
-	size, err := io.Copy(spool, io.LimitReader(from, most))
+	size, err := spool.fill(from, most)
 	switch {
 	case err != nil:
 		return 0, err
