@@ -41,7 +41,7 @@ import (
 //go:embed defaults.json
 var defaults []byte
 
-var loadDefaults = sync.OnceValues(func() (*Catalog, error) { return Load(defaults) })
+var loadDefaults = sync.OnceValues(func() (*Catalog, error) { return loadBuiltIn(defaults) })
 
 // Default returns the built-in catalogue. All callers share one, which is safe since a Catalog never changes. The error
 // is that of [Load] and means a broken build.

@@ -335,3 +335,16 @@ func spell(r catalog.Result) string {
 	}
 	return text
 }
+
+// TestBuiltInDataPassesEveryCheck stands for the checks that the program leaves out when it reads its own data.
+func TestBuiltInDataPassesEveryCheck(t *testing.T) {
+	t.Parallel()
+	checked, err := catalog.Load(catalog.DefaultData)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, got := slices.Collect(checked.Entries()), slices.Collect(builtInData(t).Entries())
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the built-in entries, as checked and as read (-want +got):\n%s", diff)
+	}
+}

@@ -77,10 +77,14 @@ func list(e *Entry) *listed {
 		l.keys = []string{tool}
 		return l
 	}
-	for _, server := range append([]string{e.Server}, e.Aliases...) {
-		server = fold(server)
-		l.servers = append(l.servers, server)
-		l.keys = append(l.keys, server+tool)
+	l.servers, l.keys = make([]string, 1+len(e.Aliases)), make([]string, 1+len(e.Aliases))
+	for i := range l.servers {
+		server := e.Server
+		if i > 0 {
+			server = e.Aliases[i-1]
+		}
+		l.servers[i] = fold(server)
+		l.keys[i] = l.servers[i] + tool
 	}
 	return l
 }
