@@ -73,6 +73,11 @@ func TestLaw3_AGuestPathMeansOneFileOrNone(t *testing.T) {
 	}
 	many := disks{layout: zvmtest.ManyDisksLayout(), files: []string{"/etc/hosts", "/var/log/syslog", "/srv/data"}}
 	windows := disks{layout: zvmtest.WindowsLayout(), files: []string{`C:\inetpub\Web.config`, `C:\Data\Q1 Report.xlsx`}}
+	colon := disks{layout: zvmtest.Layout{{Root: "C:", MountPoint: "C:", FS: zvmtest.NTFS}}, files: []string{`C:\inetpub\Web.config`}}
+	mixed := disks{
+		layout: zvmtest.Layout{{Root: "C", MountPoint: "C:", FS: zvmtest.NTFS}, {Root: "Volume2-NTFS", MountPoint: "D:", FS: zvmtest.NTFS}},
+		files:  []string{`C:\twice.txt`, `D:\twice.txt`},
+	}
 	oldWindows := disks{layout: zvmtest.WindowsVolumeLayout(), files: []string{
 		`C:\inetpub\Web.config`, `D:\only-d.txt`, `C:\twice.txt`, `D:\twice.txt`, `C:\Data\c.txt`, `D:\Data\d.txt`,
 	}}
@@ -102,6 +107,7 @@ func TestLaw3_AGuestPathMeansOneFileOrNone(t *testing.T) {
 
 		{name: "/boot on its own", guest: boot, path: "/boot/grub/grub.cfg", want: "/boot/grub/grub.cfg"},
 		{name: "beside /boot", guest: boot, path: "/etc/hosts", want: "/etc/hosts"},
+		{name: "an index and a label first", guest: boot, path: "partition#1 Ext3/etc/hosts", want: "/etc/hosts"},
 		{name: "missing in /boot, and on the root", guest: boot, path: "/boot/grub/only-root", failed: true},
 
 		{name: "below a mount point", guest: volumes, path: "/var/log/syslog", want: "/var/log/syslog"},
@@ -125,6 +131,7 @@ func TestLaw3_AGuestPathMeansOneFileOrNone(t *testing.T) {
 		{name: "the outer volume", guest: lvm, path: "/var/lib/state", want: "/var/lib/state"},
 		{name: "another volume", guest: lvm, path: "/home/ann/notes", want: "/home/ann/notes"},
 		{name: "a volume of another kind", guest: lvm, path: "/boot/efi/EFI/boot.cfg", want: "/boot/efi/EFI/boot.cfg"},
+		{name: "another case on FAT", guest: lvm, path: "/boot/efi/efi/BOOT.cfg", want: "/boot/efi/EFI/boot.cfg"},
 		{name: "missing in a volume in a volume", guest: lvm, path: "/var/log/app/tomorrow", failed: true},
 
 		{name: "hidden below a mount point, and on it", guest: moved, path: "/var/log/syslog", hits: []string{"Volume1-Ext4/var/log/syslog", "Volume2-Ext4/log/syslog"}},
@@ -138,10 +145,15 @@ func TestLaw3_AGuestPathMeansOneFileOrNone(t *testing.T) {
 		{name: "drive letter", guest: windows, path: `C:\inetpub\Web.config`, want: `C:\inetpub\Web.config`},
 		{name: "another case on Windows", guest: windows, path: "c:/INETPUB/web.CONFIG", want: `C:\inetpub\Web.config`},
 		{name: "drive as partition", guest: windows, path: "C/Data/Q1 Report.xlsx", want: `C:\Data\Q1 Report.xlsx`},
+		{name: "a root that is spelt with a colon", guest: colon, path: `C:\inetpub\web.config`, want: `C:\inetpub\Web.config`},
+		{name: "that root first", guest: colon, path: "C:/inetpub/Web.config", want: `C:\inetpub\Web.config`},
+		{name: "the root of the letter, not one without", guest: mixed, path: `C:\twice.txt`, want: `C:\twice.txt`},
+		{name: "a letter that no root bears, of one without", guest: mixed, path: `E:\twice.txt`, want: `D:\twice.txt`},
 		{name: "no drive letter", guest: windows, path: "/Data/q1 report.xlsx", want: `C:\Data\Q1 Report.xlsx`},
 		{name: "backslashes without a drive", guest: windows, path: `\Data\Q1 Report.xlsx`, failed: true},
 		{name: "the letter of a drive that is not there", guest: windows, path: `D:\inetpub\Web.config`, failed: true},
 		{name: "drive letter that no partition bears", guest: oldWindows, path: `D:\only-d.txt`, want: `D:\only-d.txt`},
+		{name: "volume first, in another case", guest: oldWindows, path: "volume1-ntfs/INETPUB/web.config", want: `C:\inetpub\Web.config`},
 		{name: "drive letter that no partition bears, on two", guest: oldWindows, path: `C:\twice.txt`, hits: []string{"Volume1-NTFS/twice.txt", "Volume2-NTFS/twice.txt"}},
 		{name: "on one of two drives that have its folder", guest: oldWindows, path: `D:\Data\c.txt`, hits: []string{"Volume1-NTFS/Data/c.txt"}},
 	} {
@@ -164,6 +176,27 @@ func TestLaw3_AGuestPathMeansOneFileOrNone(t *testing.T) {
 			}
 			w.nothingMounted(t)
 		})
+	}
+}
+
+func TestDotsUpwardsAndBackslashesNeverReachTheServer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	must(t, w.web.Guest().SetLayout(zvmtest.WindowsVolumeLayout()))
+	must(t, w.web.Guest().WriteFile(`C:\a\b.txt`, []byte("b")))
+	g := w.guard(t, "web01")
+	for path, found := range map[string]bool{
+		`C:\a\b.txt`: true, `c:/a\b.txt`: true, `C:\a\..\a\b.txt`: false, "/a/../a/b.txt": false, `\a\b.txt`: false, `a\b.txt`: false,
+		`Volume1-NTFS\a\b.txt`: false, "..": false, "Volume1-NTFS/../Volume1-NTFS/a/b.txt": false, `C:a\b.txt`: false,
+	} {
+		if _, err := w.Stat(t.Context(), g, path); found != (err == nil) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	for _, r := range w.sim.Requests() {
+		if strings.HasPrefix(r.Path, "/v1/flrs") && (strings.Contains(r.Body, `\`) || strings.Contains(r.Body, "..")) {
+			t.Errorf("%s %s was sent %s", r.Method, r.Path, r.Body)
+		}
 	}
 }
 
@@ -255,6 +288,8 @@ func TestLaw3_ARowOfAnotherFolderIsNoItemOfThisOne(t *testing.T) {
 		"upwards":  "Volume1-Ext4/srv/../app.conf",
 		"unnamed":  "Volume1-Ext4/srv/",
 		"far away": "Volume1-Ext4/srv//app.conf",
+		"itself":   "Volume1-Ext4/srv/.",
+		"above":    "Volume1-Ext4/srv/..",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -295,7 +295,7 @@ func (m mounted) listFolder(ctx context.Context, path string) (zvm.Listing, erro
 	for _, i := range listing.Items {
 		first, again := rows[i.Path]
 		switch {
-		case path != "" && i.Path != path+"/"+i.Name(), i.Name() == "":
+		case path != "" && i.Path != path+"/"+i.Name(), slices.Contains([]string{"", ".", ".."}, i.Name()):
 			own.Complete = false
 		case again && (first.Size != i.Size || first.Browsable != i.Browsable || first.Downloadable != i.Downloadable):
 			return zvm.Listing{}, fmt.Errorf("the server lists %s twice, as different items", i.Path)

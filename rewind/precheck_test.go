@@ -87,9 +87,13 @@ func TestAnFLROperatorIsToldWhichRoleIsNeeded(t *testing.T) {
 			must(t, err)
 			again, err := s.Reprove(t.Context(), g.Record())
 			must(t, err)
+			logins := w.sim.TokenRequests()
 			_, err = s.Stat(t.Context(), again, nginxConf)
 			if err == nil && !tellsAll() {
 				return // this ZVM lets the role do it
+			}
+			if renewed := w.sim.TokenRequests() > logins; renewed != errors.Is(err, zvm.ErrUnauthorized) {
+				t.Errorf("the token was renewed: %t, and the refusal is %v", renewed, err)
 			}
 			if !errors.Is(err, zvm.ErrForbidden) && !errors.Is(err, zvm.ErrUnauthorized) || !strings.Contains(err.Error(), "Administrator role") {
 				t.Errorf("got %v, want the refusal and the role that is needed", err)
