@@ -52,3 +52,24 @@ func TestNothingElseReadsAsAMark(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParseMark holds that nothing is both a mark and a tag, and that what a mark says survives being written again.
+func FuzzParseMark(f *testing.F) {
+	at := time.Date(2026, 11, 29, 10, 0, 0, 0, time.UTC)
+	f.Add(mark{agent: "patch-bot", kind: LeftTest, checkpoint: "786", change: "c1", at: at, until: at}.String())
+	f.Add(mark{kind: LeftClone, change: "a|b%", at: at}.String())
+	f.Add(Tag{Agent: "patch-bot", Action: "test of 786", VMs: []string{"web01"}, Change: "c1", Time: at}.String())
+	f.Fuzz(func(t *testing.T, name string) {
+		m, isMark := parseMark(name)
+		if _, isTag := ParseTag(name); isTag && isMark {
+			t.Fatalf("%q reads as a tag and as a mark", name)
+		}
+		if !isMark {
+			return
+		}
+		first, ok := parseMark(m.String())
+		if again, _ := parseMark(first.String()); !ok || again != first || len(m.String()) > MaxTagBytes {
+			t.Errorf("%q reads as %+v, and written again as %+v", name, m, first)
+		}
+	})
+}

@@ -54,7 +54,7 @@ func (a *app) testStart() *cobra.Command {
 		Long: `Start boots a copy of the VM from the change's tagged checkpoint in the test network of the VPG's recovery site, while
 the VM itself runs on and stays protected. It returns once the test runs, and says what stops it. With --for it waits
 that long and stops the test, and does so at once when it is interrupted; when it is killed, sweep --apply does so after
-the same time.
+the same time, if that is within the history of the VPG's journal.
 
 On a terminal it asks before it starts anything; scripts say --yes.`,
 		Args: exactly(),

@@ -6,6 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -27,7 +30,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	s := zvmtest.Start(t, zvmtest.WithProfile(zvmtest.Quick))
+	s := zvmtest.Start(t, zvmtest.WithProfile(zvmtest.Quick), withinReach(t))
 	vpg := s.AddVPG("web", zvmtest.VPGConfig{})
 	s.AddVM("web01", vpg)
 	client, err := zvm.New(s.URL(), zvm.Password(s.Username(), s.Password()), zvm.WithRootCAs(s.CertPool()))
@@ -201,4 +204,14 @@ func (w *wire) end() error {
 	case <-time.After(20 * time.Second):
 		return errors.New("the proxy did not end")
 	}
+}
+
+// withinReach holds a ZVM to the checked-in table of what may be asked of it: anything else fails the test.
+func withinReach(t *testing.T) zvmtest.Option {
+	t.Helper()
+	table, err := os.ReadFile(filepath.FromSlash("../../zvm/testdata/reach.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return zvmtest.WithReach(strings.Split(strings.TrimSpace(string(table)), "\n")...)
 }
