@@ -3,6 +3,7 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -261,4 +262,57 @@ func TestTheStateFoldersCatalogueIsUsedIfItIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.run("check", "mine", "frob").want(t, 64, "catalog.json:1:2: ")
+}
+
+// answers passes on what a server writes, and closes seen at the answer to request 2.
+type answers struct {
+	all  bytes.Buffer
+	seen chan struct{}
+}
+
+func (a *answers) Write(b []byte) (int, error) {
+	n, err := a.all.Write(b)
+	if bytes.Contains(b, []byte(`"id":2`)) {
+		close(a.seen)
+	}
+	return n, err
+}
+
+// What an agent rules over MCP is in the file and in the record before the answer is.
+func TestAddMutatingOverMCP(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.Chmod(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t).with("ZERTO_REWIND_STATE_DIR", dir)
+	in, send := io.Pipe()
+	out := &answers{seen: make(chan struct{})}
+	var stderr bytes.Buffer
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cli.Run(t.Context(), cli.IO{In: in, Out: out, Err: &stderr, Env: w.lookup}, []string{"mcp"})
+	}()
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"zerto_add_mutating_tool","arguments":{"server":"home-made","tool":"look"}}}`,
+	} {
+		if _, err := io.WriteString(send, line+"\n"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case <-out.seen:
+	case code := <-ended:
+		t.Fatalf("exit code %d, stderr:\n%s", code, &stderr)
+	}
+	send.Close()
+	<-ended
+	if got := w.class("home-made", "look"); got != "mutating" || !strings.Contains(out.all.String(), `"changed":true`) {
+		t.Errorf("the tool is %s; answers:\n%s", got, &out.all)
+	}
+	if events := recorded(t, dir); len(events) != 1 || !strings.Contains(events[0], "patch-bot") {
+		t.Errorf("the record is %s; stderr:\n%s", events, &stderr)
+	}
 }

@@ -113,9 +113,7 @@ believed as to its target: a person goes on being asked about each call.`,
 		if err != nil {
 			return err
 		}
-		return a.ruling(ctx, o, func(ctx context.Context, path string, base *catalog.Catalog, o catalogfile.Order) (*catalogfile.Ruled, error) {
-			return catalogfile.AddMutating(ctx, path, base, o.Name, o.By, o.At)
-		})
+		return a.ruling(ctx, o, addMutating)
 	})
 }
 
@@ -129,28 +127,56 @@ type ruledOn struct {
 	Recorded bool `json:"recorded"`
 }
 
-func (a *app) ruling(ctx context.Context, o catalogfile.Order, write func(context.Context, string, *catalog.Catalog, catalogfile.Order) (*catalogfile.Ruled, error)) error {
+// writer writes a ruling into the file at path.
+type writer func(ctx context.Context, path string, base *catalog.Catalog, o catalogfile.Order) (*catalogfile.Ruled, error)
+
+func addMutating(ctx context.Context, path string, base *catalog.Catalog, o catalogfile.Order) (*catalogfile.Ruled, error) {
+	return catalogfile.AddMutating(ctx, path, base, o.Name, o.By, o.At)
+}
+
+// addMutating is add-mutating over MCP.
+func (a *app) addMutating(ctx context.Context, name catalog.Name, agent string) (changed bool, err error) {
+	done, err := a.rule(ctx, catalogfile.Order{
+		Name: name, Class: catalog.Mutating, By: agent, At: time.Now(), Basis: catalog.AgentsOwn,
+	}, addMutating)
+	if err != nil {
+		return false, err
+	}
+	return done.Changed, nil
+}
+
+// rule writes a ruling into the user's file and into the record.
+func (a *app) rule(ctx context.Context, o catalogfile.Order, write writer) (ruledOn, error) {
 	base, err := catalog.Default()
 	if err != nil {
-		return err
+		return ruledOn{}, err
 	}
 	path, err := a.catalogToWrite()
 	if err != nil {
-		return err
+		return ruledOn{}, err
 	}
 	done, err := write(ctx, path, base, o)
 	if err != nil {
+		return ruledOn{}, err
+	}
+	r := ruledOn{Server: gate.ServerOf(o.Name), Tool: o.Name.Tool, Ruled: done}
+	if !done.Changed {
+		return r, nil
+	}
+	if err := a.record(ctx, ruledEvent(o, done)); err != nil {
+		a.log.Warn("a ruling stands in the catalogue's file, but could not be recorded in the ledger", "file", path, "error", err)
+		return r, nil
+	}
+	r.Recorded = true
+	return r, nil
+}
+
+func (a *app) ruling(ctx context.Context, o catalogfile.Order, write writer) error {
+	done, err := a.rule(ctx, o, write)
+	if err != nil {
 		return err
 	}
-	result := ruledOn{Server: gate.ServerOf(o.Name), Tool: o.Name.Tool, Ruled: done}
-	if done.Changed {
-		if err := a.record(ctx, ruledEvent(o, done)); err != nil {
-			a.say("The ruling stands in %s, but could not be recorded in the ledger: %v", path, err)
-		} else {
-			result.Recorded = true
-		}
-	}
-	return a.result(result, func(t *table) {
+	return a.result(done, func(t *table) {
 		t.row("tool", o.Name.String())
 		t.row("was", done.Before.Class.String())
 		t.row("is", done.After.Class.String())
@@ -159,7 +185,7 @@ func (a *app) ruling(ctx context.Context, o catalogfile.Order, write func(contex
 			t.row("rests on", r.Basis.String())
 			t.row("until", orDash(r.Until))
 		}
-		t.row("file", path)
+		t.row("file", done.Path)
 		if !done.Changed {
 			t.row("note", "it is as strict already, so nothing was written")
 		}

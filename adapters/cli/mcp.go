@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
-	"github.com/zerto-rewind/zerto-rewind/catalog"
-	catalogfile "github.com/zerto-rewind/zerto-rewind/catalog/file"
 )
 
 // The bearer token has no flag: a command line can be read by others.
@@ -82,23 +80,6 @@ func (a *app) mcpOptions(recoverDir string) ([]mcpadapter.Option, error) {
 		options = append(options, mcpadapter.WithAgent(agent))
 	}
 	return options, nil
-}
-
-// addMutating makes a tool mutating in the user's file, for an agent.
-func (a *app) addMutating(ctx context.Context, name catalog.Name, agent string) (bool, error) {
-	base, err := catalog.Default()
-	if err != nil {
-		return false, err
-	}
-	path, err := a.catalogToWrite()
-	if err != nil {
-		return false, err
-	}
-	ruled, err := catalogfile.AddMutating(ctx, path, base, name, agent, time.Now())
-	if err != nil {
-		return false, err
-	}
-	return ruled.Changed, nil
 }
 
 // closingLimit is how long the last requests may take when the server ends.
