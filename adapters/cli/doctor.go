@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,10 +163,41 @@ func (a *app) checkHooks(ctx context.Context, d *diagnosis, live bool) {
 			}
 		}
 	}
+	if _, ok := d.NotCovered["claude"]; ok {
+		d.checkClaude(ctx, lookIn(a.io.variable("PATH"), "claude"))
+	}
 	if installed == 0 {
 		d.add("hooks", checkWarn, "no agent host runs the hook: nothing keeps an agent from changing a VM without a guard",
 			"zerto-rewind hook install HOST, or put zerto-rewind proxy in front of the MCP servers")
 	}
+}
+
+// checkClaude looks whether the Claude Code of this machine knows the setting that blocks a call when the hook itself fails,
+// which an older one ignores without a word (hooks 1.6).
+func (d *diagnosis) checkClaude(ctx context.Context, program string) {
+	const name = "Claude Code"
+	if program == "" {
+		d.add(name, checkSkipped, "PATH does not lead to it", "")
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, startLimit)
+	defer cancel()
+	said, err := exec.CommandContext(ctx, program, "--version").Output()
+	if err != nil {
+		d.add(name, checkSkipped, fmt.Sprintf("%s does not tell its version: %v", program, err), "")
+		return
+	}
+	var version [3]int
+	if n, _ := fmt.Sscanf(string(said), "%d.%d.%d", &version[0], &version[1], &version[2]); n < len(version) {
+		d.add(name, checkSkipped, "its version is not known: "+firstLine(string(said)), "")
+		return
+	}
+	evidence := fmt.Sprintf("%d.%d.%d", version[0], version[1], version[2])
+	if slices.Compare(version[:], []int{2, 1, 295}) < 0 {
+		d.add(name, checkWarn, evidence+" lets a call run when the hook cannot start or is too slow", "update Claude Code to 2.1.295 or later")
+		return
+	}
+	d.add(name, checkOK, evidence+" blocks a call when the hook fails", "")
 }
 
 func hookLabel(host string, scope install.Scope) string {

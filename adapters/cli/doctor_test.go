@@ -369,3 +369,38 @@ func TestDoctorFindsAHookThatLetsCallsThrough(t *testing.T) {
 		}
 	})
 }
+
+// TestDoctorKnowsWhichClaudeCodeFailsClosed covers pitfall 21.
+func TestDoctorKnowsWhichClaudeCodeFailsClosed(t *testing.T) {
+	t.Parallel()
+	for says, want := range map[string]string{
+		"echo '2.1.295 (Claude Code)'": "ok", "echo '2.1.294 (Claude Code)'": "warn", "echo 2.2.0": "ok", "echo 1.9.999": "warn", "echo 10.0.0": "ok",
+		"echo dev": "skipped", "exit 3": "skipped", "": "skipped",
+	} {
+		w, binary := newWorld(t, zvmtest.WithClock(time.Now)).program()
+		w.mustRun("hook", "install", "claude", "--binary", binary)
+		path := t.TempDir()
+		if says != "" {
+			if err := os.WriteFile(filepath.Join(path, "claude"), []byte("#!/bin/sh\n"+says+"\n"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got, _ := w.with("PATH", "relative"+string(filepath.ListSeparator)+path).doctor(0); got["Claude Code"] != want {
+			t.Errorf("%q: %s, want %s", says, got["Claude Code"], want)
+		}
+	}
+}
+
+// TestStatusFlagsAScriptInPlaceOfTheProgram covers pitfall 18.
+func TestStatusFlagsAScriptInPlaceOfTheProgram(t *testing.T) {
+	t.Parallel()
+	w, binary := (&world{t: t}).program()
+	script := filepath.Join(t.TempDir(), "zerto-rewind")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexec "+binary+" \"$@\"\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.mustRun("hook", "install", "claude", "--binary", script)
+	if s := w.hookStates(0, "claude")["claude"]; len(s.Warnings) != 1 || !s.Entries[0].Starts {
+		t.Errorf("%+v", s)
+	}
+}

@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"fmt"
+	"io"
+	"os"
 	"os/exec"
 	"strings"
 	"time"
@@ -79,6 +81,9 @@ func hookStateOf(ctx context.Context, hook install.Hook, place install.Place) ho
 	s.Drift, s.Warnings = append(s.Drift, found.Drift()...), append(s.Warnings, found.Warnings...)
 	for _, e := range found.Entries {
 		problem := whyNotStarted(ctx, e, place)
+		if isScript(e.Binary) {
+			s.Warnings = append(s.Warnings, e.Binary+" is a script: when its interpreter is missing the host lets every call run")
+		}
 		s.Entries = append(s.Entries, hookEntry{e.Event, e.Binary, e.Argv, e.Line, problem == ""})
 		if s.Problem == "" {
 			s.Problem = problem
@@ -102,6 +107,18 @@ func whyNotStarted(ctx context.Context, e install.Entry, place install.Place) st
 		return fmt.Sprintf("what the settings start does not answer as the hook does: it exits %d: %s", o.ExitCode, firstLine(o.Stderr, o.Stdout))
 	}
 	return ""
+}
+
+// isScript reports whether a program needs another one to run it.
+func isScript(path string) bool {
+	f, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	defer f.Close() //nolint:errcheck // it is read
+	head := make([]byte, 2)
+	_, err = io.ReadFull(f, head)
+	return err == nil && string(head) == "#!"
 }
 
 // firstLine returns the first line with anything on it, cut short.

@@ -185,16 +185,25 @@ func ownPath(path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, dir := range filepath.SplitList(path) {
-		candidate := filepath.Join(dir, filepath.Base(self))
-		if filepath.IsAbs(candidate) && sameFile(candidate, self) {
-			return candidate, nil
-		}
+	if known := lookIn(path, filepath.Base(self)); known != "" && sameFile(known, self) {
+		return known, nil
 	}
 	if strings.Contains(filepath.ToSlash(self), "/go-build") {
 		return "", &usageError{errors.New("this program is temporary, as go run makes it: build it, or give --binary")}
 	}
 	return self, nil
+}
+
+// lookIn returns the program of a name to which a PATH leads, and "" if it leads to none.
+func lookIn(path, name string) string {
+	for _, dir := range filepath.SplitList(path) {
+		if candidate := filepath.Join(dir, name); filepath.IsAbs(candidate) {
+			if found, err := exec.LookPath(candidate); err == nil {
+				return found
+			}
+		}
+	}
+	return ""
 }
 
 func sameFile(a, b string) bool {
