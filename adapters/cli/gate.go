@@ -11,6 +11,18 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
+// gateThat returns the gate over a catalogue that is changed first.
+func (a *app) gateThat(change func(*catalog.Catalog) (*catalog.Catalog, error)) (*gate.Gate, error) {
+	rules, err := a.rules()
+	if err != nil {
+		return nil, err
+	}
+	if rules.catalog, err = change(rules.catalog); err != nil {
+		return nil, err
+	}
+	return a.gateOf(rules, rules.policy.OnMutating, a.gateLedger)
+}
+
 // gate returns the gate, which opens a session only for a verdict that needs guards, and the ledger only for one on more
 // than a read.
 func (a *app) gate() (*gate.Gate, error) {
@@ -40,7 +52,7 @@ func (a *app) gateOf(
 	rules *rulebook, onMutating catalog.OnMutating, ledger func(context.Context) (gate.Ledger, error),
 ) (*gate.Gate, error) {
 	return gate.New(rules.catalog, func() (gate.Guards, error) {
-		session, _, err := a.session()
+		session, err := a.lastingSession()
 		if err != nil {
 			return nil, err
 		}
@@ -72,4 +84,18 @@ func (e explained) Guards(ctx context.Context, vm string, since time.Duration) (
 		return nil, fmt.Errorf("%s: %w", why, err)
 	}
 	return nil, fmt.Errorf("the ZVM at %s: %w", e.app.zvm.BaseURL(), err)
+}
+
+// lastingSession returns the session of a command that judges call after call, so that it logs in once.
+func (a *app) lastingSession() (*rewind.Session, error) {
+	a.lasting.mu.Lock()
+	defer a.lasting.mu.Unlock()
+	if a.lasting.session != nil {
+		return a.lasting.session, nil
+	}
+	session, _, err := a.session()
+	if err == nil {
+		a.lasting.session = session
+	}
+	return session, err
 }

@@ -76,6 +76,9 @@ func (a *app) mcpOptions(recoverDir string) ([]mcpadapter.Option, error) {
 		mcpadapter.WithCatalogSource(a.catalogue), mcpadapter.WithAddMutating(a.addMutating), mcpadapter.WithAnswers(a.answeredMCP),
 		mcpadapter.WithLogger(a.log), mcpadapter.WithVersion(readBuild().Version), mcpadapter.WithRecoverDir(recoverDir),
 	}
+	if _, err := a.reader().stateDir(); err == nil {
+		options = append(options, mcpadapter.WithGuardLister(a.lateGuards), mcpadapter.WithGuarded(a.noteGuard))
+	}
 	if agent := a.reader().text(setAgent); agent != "" {
 		options = append(options, mcpadapter.WithAgent(agent))
 	}

@@ -13,6 +13,7 @@ import (
 
 	proxyadapter "github.com/zerto-rewind/zerto-rewind/adapters/proxy"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
 // serverPatience is how long an MCP server may go on when its input has ended.
@@ -46,6 +47,7 @@ func (a *app) runProxy(ctx context.Context, name string, args []string) error {
 	if _, err := a.gate(); err != nil {
 		return err // now, where somebody reads it, and not at the first call
 	}
+	tools := &definitions{server: name}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	server := exec.CommandContext(ctx, args[0], args[1:]...)
@@ -65,7 +67,10 @@ func (a *app) runProxy(ctx context.Context, name string, args []string) error {
 		return fmt.Errorf("starting the MCP server %q: %w", name, err)
 	}
 	err = proxyadapter.Run(ctx, proxyadapter.Streams{In: a.io.In, Out: a.io.Out}, proxyadapter.Streams{In: out, Out: in},
-		proxyadapter.Config{Server: name, Gate: a.gate, Protect: a.protectAsked, Answered: a.answeredProxy})
+		proxyadapter.Config{
+			Server: name, Protect: a.protectAsked, Answered: a.answeredProxy, Observe: tools.observe,
+			Gate: func() (*gate.Gate, error) { return a.gateThat(tools.within) },
+		})
 	giveUp := time.AfterFunc(serverPatience, cancel)
 	defer giveUp.Stop()
 	switch ended := server.Wait(); {
@@ -78,7 +83,7 @@ func (a *app) runProxy(ctx context.Context, name string, args []string) error {
 
 // protectAsked makes the guard that a person asked for in answer to a question.
 func (a *app) protectAsked(ctx context.Context, vms []string, action string) (rewind.GuardRecord, error) {
-	session, _, err := a.session()
+	session, err := a.lastingSession()
 	if err != nil {
 		return rewind.GuardRecord{}, err
 	}

@@ -2,7 +2,10 @@ package cli_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -100,4 +103,118 @@ func TestInterceptAnswersForACallThatMayNotRun(t *testing.T) {
 			t.Errorf("%s: exit code %d, %s%s", request, code, stdout.String(), stderr.String())
 		}
 	}
+}
+
+// proxied is a host before a proxy whose server says back whatever reaches it.
+type proxied struct {
+	t     *testing.T
+	in    io.WriteCloser
+	lines *bufio.Reader
+	done  chan int
+}
+
+func (w *world) proxied(args ...string) *proxied {
+	w.t.Helper()
+	in, toProxy := io.Pipe()
+	fromProxy, out := io.Pipe()
+	done := make(chan int, 1)
+	go func() {
+		var stderr strings.Builder
+		done <- cli.Run(w.t.Context(), cli.IO{In: in, Out: out, Err: &stderr, Env: w.lookup}, append([]string{"proxy", "--name", "x"}, args...))
+		_ = out.Close()
+	}()
+	return &proxied{w.t, toProxy, bufio.NewReader(fromProxy), done}
+}
+
+func (p *proxied) say(line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *proxied) hear() string {
+	p.t.Helper()
+	line, err := p.lines.ReadString('\n')
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return strings.TrimSpace(line)
+}
+
+func (p *proxied) end() {
+	p.t.Helper()
+	_ = p.in.Close()
+	if code := <-p.done; code != 0 {
+		p.t.Errorf("exit code %d", code)
+	}
+}
+
+func TestProxyRemembersAPersonsYesForAsLongAsTheChange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t).with("ZERTO_REWIND_STATE_DIR", t.TempDir())
+	const unknown = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"defragment","arguments":{}}}`
+	p := w.proxied("--", "cat")
+	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}`
+	p.say(hello)
+	if got := p.hear(); got != hello {
+		t.Fatal(got)
+	}
+	p.say(unknown)
+	var question struct{ ID, Method string }
+	if err := json.Unmarshal([]byte(p.hear()), &question); err != nil || question.Method != "elicitation/create" {
+		t.Fatalf("%+v, %v", question, err)
+	}
+	p.say(`{"jsonrpc":"2.0","id":"` + question.ID + `","result":{"action":"accept","content":{"answer":"checkpoint","vm":"web01"}}}`)
+	if got := p.hear(); got != unknown {
+		t.Errorf("got %s", got)
+	}
+	p.say(strings.Replace(unknown, `"id":7`, `"id":8`, 1))
+	if got := p.hear(); !strings.Contains(got, `"tools/call"`) {
+		t.Errorf("asked again: %s", got)
+	}
+	p.end()
+	audit := w.run("audit", "--json")
+	for _, want := range []string{`"ran"`, `"client-relayed"`} {
+		if !strings.Contains(audit.out, want) {
+			t.Errorf("the record lacks %s: %s", want, audit.out)
+		}
+	}
+	w.run("audit", "verify").want(t, 0, "")
+}
+
+func TestProxyVoidsARulingOnAToolThatHasChanged(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t).with("ZERTO_REWIND_STATE_DIR", t.TempDir())
+	tools := filepath.Join(t.TempDir(), "tools.json")
+	const tool = `{"name":"peek","description":"reads","inputSchema":{"type":"object"}}`
+	if err := os.WriteFile(tools, []byte(`{"tools":[`+tool+`]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.run("catalog", "rule", "x", "peek", "read_only", "--fingerprint-from", tools, "--i-am-a-human-operator").want(t, 0, "")
+
+	list := func(p *proxied, description string) {
+		t.Helper()
+		p.say(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`)
+		p.hear()
+		// The server says back whatever reaches it: an answer of the host's that bears the id of the list is one of its own.
+		answer := `{"jsonrpc":"2.0","id":1,"result":{"tools":[` + strings.Replace(tool, "reads", description, 1) + `]}}`
+		p.say(answer)
+		if got := p.hear(); got != answer {
+			t.Fatal(got)
+		}
+	}
+	const peek = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"peek","arguments":{}}}`
+	p := w.proxied("--", "cat")
+	list(p, "reads")
+	p.say(peek)
+	if got := p.hear(); got != peek {
+		t.Errorf("a ruled tool was held up: %s", got)
+	}
+	list(p, "deletes")
+	p.say(strings.Replace(peek, `"id":2`, `"id":3`, 1))
+	if got := p.hear(); !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "description") {
+		t.Errorf("a tool that has changed runs: %s", got)
+	}
+	p.end()
 }

@@ -13,11 +13,13 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
+	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
@@ -110,7 +112,11 @@ type app struct {
 	log      *slog.Logger
 	bar      bar
 	ledgers  ledgerCache
-	zvm      *zvm.Client // the one that was made last, nil before
+	lasting  struct {
+		mu      sync.Mutex
+		session *rewind.Session
+	}
+	zvm *zvm.Client // the one that was made last, nil before
 
 	recoverySites []string // as the command line names them
 }

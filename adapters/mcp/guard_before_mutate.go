@@ -65,6 +65,9 @@ func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult,
 	if t.made != nil {
 		t.made.add(g.Record())
 	}
+	if t.noteGuard != nil {
+		t.noteGuard(ctx, g.Record())
+	}
 	return guardResult{
 		GuardRecord: g.Record(),
 		NextStep: fmt.Sprintf("The change is guarded. Make it now. If it goes wrong, call %s with this changeId.",

@@ -31,6 +31,7 @@ type toolset struct {
 	addMutating  AddMutating
 	guardLister  GuardLister
 	made         *made
+	noteGuard    func(context.Context, rewind.GuardRecord)
 }
 
 func newToolset(session *rewind.Session, opts []Option) (*toolset, error) {

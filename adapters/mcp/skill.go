@@ -36,6 +36,12 @@ func WithGuardLister(list GuardLister) Option {
 	return func(t *toolset) error { t.guardLister = list; return nil }
 }
 
+// WithGuarded has note told of every guard that is made, so that it can be remembered. A guard that could not be is one all
+// the same.
+func WithGuarded(note func(context.Context, rewind.GuardRecord)) Option {
+	return func(t *toolset) error { t.noteGuard = note; return nil }
+}
+
 // offerTexts adds the prompt and the resources.
 func (t *toolset) offerTexts(server *mcp.Server) {
 	server.AddPrompt(&mcp.Prompt{
