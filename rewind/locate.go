@@ -285,17 +285,14 @@ func (b *browser) list(ctx context.Context, path string) (zvm.Listing, error) {
 func (m mounted) listFolder(ctx context.Context, path string) (zvm.Listing, error) {
 	listing, err := m.at.zvm.BrowseFLR(ctx, m.session, path)
 	if err != nil {
-		if path == "" {
-			return zvm.Listing{}, fmt.Errorf("listing partitions: %w", err)
-		}
-		return zvm.Listing{}, fmt.Errorf("browsing %s: %w", path, err)
+		return zvm.Listing{}, browsing(path, err)
 	}
 	own := zvm.Listing{Complete: listing.Complete}
 	rows := make(map[string]zvm.Item, len(listing.Items))
 	for _, i := range listing.Items {
 		first, again := rows[i.Path]
 		switch {
-		case path != "" && i.Path != path+"/"+i.Name(), slices.Contains([]string{"", ".", ".."}, i.Name()):
+		case !isIn(path, i):
 			own.Complete = false
 		case again && (first.Size != i.Size || first.Browsable != i.Browsable || first.Downloadable != i.Downloadable):
 			return zvm.Listing{}, fmt.Errorf("the server lists %s twice, as different items", i.Path)
@@ -305,4 +302,36 @@ func (m mounted) listFolder(ctx context.Context, path string) (zvm.Listing, erro
 		}
 	}
 	return own, nil
+}
+
+// eachItem is listFolder for a folder of any size. A path that comes twice is not noticed.
+func (m mounted) eachItem(ctx context.Context, path string, each func(zvm.Item) error) (complete bool, err error) {
+	complete = true
+	for i, err := range m.at.zvm.ItemsFLR(ctx, m.session, path) {
+		switch {
+		case errors.Is(err, zvm.ErrIncomplete):
+			return false, nil
+		case err != nil:
+			return false, browsing(path, err)
+		case !isIn(path, i):
+			complete = false
+			continue
+		}
+		if err := each(i); err != nil {
+			return false, err
+		}
+	}
+	return complete, nil
+}
+
+func browsing(path string, err error) error {
+	if path == "" {
+		return fmt.Errorf("listing partitions: %w", err)
+	}
+	return fmt.Errorf("browsing %s: %w", path, err)
+}
+
+// isIn reports whether a row is an item of the folder that was asked for.
+func isIn(folder string, i zvm.Item) bool {
+	return (folder == "" || i.Path == folder+"/"+i.Name()) && !slices.Contains([]string{"", ".", ".."}, i.Name())
 }

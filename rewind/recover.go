@@ -73,6 +73,9 @@ type ListedItem struct {
 // included. A path that starts with a partition is never followed out of it. Names are compared as they are spelt; case
 // is ignored on Windows file systems, and [WithNormalForm] makes names equal that Unicode spells in two ways.
 //
+// The data takes constant memory, whatever its size. A file that the server sends in a zip passes through a temporary file in
+// the system's folder for these ([os.TempDir]), which needs room for it.
+//
 // Errors: [ErrNotProven], [ErrNotLocal], [ErrCheckpointGone], [*PathNotFoundError], [*AmbiguousPathError],
 // [*NotDownloadableError], [*DestinationError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
 func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink, opts ...PlaceOption) (*Recovery, error) {
@@ -125,6 +128,32 @@ func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink,
 // Browse lists one folder of a guarded VM as it was at the guard's checkpoint, the partitions for an empty path or "/",
 // or a single file. It mounts and closes as [Session.Recover] does, with the same errors.
 func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...PlaceOption) (*Listing, error) {
+	l := &Listing{Items: []ListedItem{}}
+	return s.browse(ctx, g, path, l, func(ctx context.Context, m mounted) error {
+		folder, err := m.listFolder(ctx, l.GuestPath)
+		for _, i := range folder.Items {
+			l.Items = append(l.Items, listedItem(i))
+		}
+		l.Complete = folder.Complete
+		return err
+	}, opts)
+}
+
+// BrowseEach is [Session.Browse] for folders of any size: it gives each the items as they arrive, in pages of some
+// thousand, and keeps none but a single file. The Listing comes at the end, with no items of a folder. An error of each ends
+// it and is returned.
+func (s *Session) BrowseEach(ctx context.Context, g *Guard, path string, each func(ListedItem) error, opts ...PlaceOption) (*Listing, error) {
+	l := &Listing{Items: []ListedItem{}}
+	return s.browse(ctx, g, path, l, func(ctx context.Context, m mounted) (err error) {
+		l.Complete, err = m.eachItem(ctx, l.GuestPath, func(i zvm.Item) error { return each(listedItem(i)) })
+		return err
+	}, opts)
+}
+
+// browse mounts, finds the path, and lists a single file itself.
+func (s *Session) browse(
+	ctx context.Context, g *Guard, path string, l *Listing, list func(context.Context, mounted) error, opts []PlaceOption,
+) (*Listing, error) {
 	wanted, err := parseGuestPath(path)
 	if err != nil {
 		return nil, err
@@ -133,10 +162,8 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Pla
 	if err != nil {
 		return nil, err
 	}
-	l := &Listing{
-		ChangeID: g.record.ChangeID, VM: from.vms[0].Name, VPGID: from.VPGID, CheckpointID: from.CheckpointID,
-		RecoverySiteID: from.at.site, Items: []ListedItem{},
-	}
+	l.ChangeID, l.VM, l.VPGID, l.CheckpointID = g.record.ChangeID, from.vms[0].Name, from.VPGID, from.CheckpointID
+	l.RecoverySiteID = from.at.site
 	done := false
 	l.FLRSessionID, l.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
 		if !wanted.isTop() || m.partition != "" {
@@ -151,11 +178,7 @@ func (s *Session) Browse(ctx context.Context, g *Guard, path string, opts ...Pla
 				return nil
 			}
 		}
-		folder, err := m.listFolder(ctx, l.GuestPath)
-		for _, i := range folder.Items {
-			l.Items = append(l.Items, listedItem(i))
-		}
-		l.Complete = folder.Complete
+		err := list(ctx, m)
 		done = err == nil
 		return err
 	})

@@ -346,3 +346,36 @@ func TestLaw8_FilesArriveWholeOrNotAtAll(t *testing.T) {
 		}
 	})
 }
+
+func TestBrowseEachKeepsNothingAndEndsWhenToldTo(t *testing.T) {
+	t.Parallel()
+	if !tellsAll() {
+		return // this ZVM may send a folder whole, or hold items back
+	}
+	w := newWorld(t)
+	must(t, w.web.Guest().WriteManyFiles("/many", 20_000))
+	g := w.guard(t, "web01")
+	n := 0
+	l, err := w.BrowseEach(t.Context(), g, "/many", func(i rewind.ListedItem) error {
+		if n++; i.Path != "Volume1-Ext4/many/"+i.Name {
+			t.Errorf("item %+v", i)
+		}
+		return nil
+	})
+	must(t, err)
+	if n != 20_000 || !l.Complete || len(l.Items) != 0 || l.GuestPath != "Volume1-Ext4/many" || !l.Unmounted {
+		t.Errorf("%d items, then %+v", n, l)
+	}
+	before, enough := w.sim.Count("POST", "/v1/flrs/*/browse"), errors.New("enough")
+	n = 0
+	_, err = w.BrowseEach(t.Context(), g, "/many", func(rewind.ListedItem) error {
+		if n++; n == 1500 {
+			return enough
+		}
+		return nil
+	})
+	if asked := w.sim.Count("POST", "/v1/flrs/*/browse") - before; !errors.Is(err, enough) || asked > 10 {
+		t.Errorf("%d requests, %v", asked, err)
+	}
+	w.nothingMounted(t)
+}

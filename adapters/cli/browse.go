@@ -3,6 +3,8 @@ package cli
 import (
 	"context"
 	"errors"
+	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -24,14 +26,15 @@ session. The path "/" lists the partitions, and with --partition what is at the 
 		if err != nil {
 			return err
 		}
+		if !a.json {
+			return a.browsePages(ctx, session, guard, args[0], from.options())
+		}
 		listing, err := session.Browse(ctx, guard, args[0], from.options()...)
 		if listing == nil {
 			return err
 		}
-		if !listing.Complete {
-			a.log.Warn("the server seems to hold back items of this folder")
-		}
-		return errors.Join(a.result(listing, func(t *table) { showListing(t, listing) }), err)
+		a.warnIncomplete(listing)
+		return errors.Join(a.document(listing), err)
 	})
 	from.guardFlags(c)
 	from.fileFlags(c)
@@ -39,31 +42,78 @@ session. The path "/" lists the partitions, and with --partition what is at the 
 	return c
 }
 
-func showListing(t *table, l *rewind.Listing) {
-	noted := false
-	for _, i := range l.Items {
-		noted = noted || note(i) != ""
+// browsePages prints a folder as it arrives: it may hold more than fits in memory.
+func (a *app) browsePages(ctx context.Context, session *rewind.Session, guard *rewind.Guard, path string, opts []rewind.PlaceOption) error {
+	p := pages{to: a.io.Out}
+	listing, err := session.BrowseEach(ctx, guard, path, p.add, opts...)
+	if listing == nil {
+		return errors.Join(p.print(), err)
 	}
-	switch {
-	case len(l.Items) == 0:
-		t.row("empty folder")
-		return
-	case len(l.Items) == 1 && l.Items[0].Path == l.GuestPath:
-		t.row(l.GuestPath + " is a file, " + size(l.Items[0]) + " bytes; use recover")
-		return
+	a.warnIncomplete(listing)
+	if len(listing.Items) == 1 {
+		t := &table{}
+		t.row(listing.GuestPath + " is a file, " + size(listing.Items[0]) + " bytes; use recover")
+		_, printed := io.WriteString(a.io.Out, t.String())
+		return errors.Join(printed, err)
 	}
-	titles := []string{"TYPE", "BYTES", "WRITTEN", "NAME"}
-	if noted {
-		titles = append(titles, "NOTE")
+	return errors.Join(p.end(), err)
+}
+
+func (a *app) warnIncomplete(l *rewind.Listing) {
+	if !l.Complete {
+		a.log.Warn("the server seems to hold back items of this folder")
 	}
-	t.row(titles...)
-	for _, i := range l.Items {
+}
+
+// pageRows is how many rows share the widths of their columns.
+const pageRows = 1000
+
+// pages prints rows a page at a time.
+type pages struct {
+	to     io.Writer
+	rows   []rewind.ListedItem
+	titled bool
+}
+
+func (p *pages) add(i rewind.ListedItem) error {
+	p.rows = append(p.rows, i)
+	if len(p.rows) < pageRows {
+		return nil
+	}
+	return p.print()
+}
+
+func (p *pages) end() error {
+	if len(p.rows) == 0 && !p.titled {
+		_, err := io.WriteString(p.to, "empty folder\n")
+		return err
+	}
+	return p.print()
+}
+
+func (p *pages) print() error {
+	if len(p.rows) == 0 {
+		return nil
+	}
+	t := &table{}
+	if !p.titled {
+		p.titled = true
+		titles := []string{"TYPE", "BYTES", "WRITTEN", "NAME"}
+		if slices.ContainsFunc(p.rows, func(i rewind.ListedItem) bool { return note(i) != "" }) {
+			titles = append(titles, "NOTE")
+		}
+		t.row(titles...)
+	}
+	for _, i := range p.rows {
 		written := "-"
 		if i.Written != nil {
 			written = moment(*i.Written)
 		}
 		t.row(i.Type, size(i), written, i.Name, note(i))
 	}
+	p.rows = p.rows[:0]
+	_, err := io.WriteString(p.to, t.String())
+	return err
 }
 
 func size(i rewind.ListedItem) string {

@@ -55,7 +55,9 @@ func TestApprovalHasToSayWhatItIsFor(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, args := range [][]string{
-		{"--server", "s", "--tool", "t"}, {"--server", "s", "--target", "web01"}, {"--server", "", "--tool", "t", "--target", "web01"},
+		{"--server", "s", "--tool", "t"},
+		{"--server", "s", "--target", "web01"},
+		{"--server", "", "--tool", "t", "--target", "web01"},
 		{"--server", "s", "--tool", "t", "--target", "web01", "--ttl", "0"},
 	} {
 		w.atTerminal("approve", append([]string{"approve"}, args...)...).want(t, 64)
