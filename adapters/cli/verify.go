@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -32,10 +33,11 @@ be going.`,
 		if err != nil {
 			return err
 		}
-		if verification.Valid && guard.Complete() {
+		switch {
+		case slices.ContainsFunc(verification.Checkpoints, func(c rewind.VerifiedCheckpoint) bool { return !c.Listed }):
+			a.noteVoid(ctx, guard.ChangeID(), "a checkpoint is gone")
+		case verification.Valid:
 			a.noteGuard(ctx, guard.Record())
-		} else {
-			a.noteVoid(ctx, guard.ChangeID(), errNotWhole.Error())
 		}
 		result := struct {
 			*rewind.Verification

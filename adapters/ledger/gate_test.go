@@ -36,11 +36,8 @@ type site struct {
 func newSite(t *testing.T, opts ...zvmtest.Option) *site {
 	t.Helper()
 	sim := zvmtest.Start(t, append([]zvmtest.Option{zvmtest.WithProfile(zvmtest.Quick), withinReach(t)}, opts...)...)
-	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()))
-	must(t, err)
 	s := &site{Server: sim, t: t, dir: filepath.Join(t.TempDir(), "state"), clock: &clock{time.Now()}}
-	s.session, err = rewind.NewSession(client, rewind.WithAgent("patch-bot"))
-	must(t, err)
+	s.session = s.newSession()
 	s.vpg = sim.AddVPG("web", zvmtest.VPGConfig{})
 	sim.AddVM("web01", s.vpg)
 	sim.AddVM("db01", s.vpg)
@@ -58,13 +55,23 @@ func newSite(t *testing.T, opts ...zvmtest.Option) *site {
 	return s
 }
 
+func (s *site) newSession() *rewind.Session {
+	s.t.Helper()
+	client, err := zvm.New(s.URL(), zvm.Password(s.Username(), s.Password()), zvm.WithRootCAs(s.CertPool()))
+	must(s.t, err)
+	session, err := rewind.NewSession(client, rewind.WithAgent("patch-bot"))
+	must(s.t, err)
+	return session
+}
+
 // gate returns one as another process would make it, with the policy and the site's ledger.
 func (s *site) gate(p gate.Policy) *gate.Gate {
 	s.t.Helper()
+	session := s.newSession()
 	if p.Ledger == nil {
 		p.Ledger = func(context.Context) (gate.Ledger, error) { return s.ledger, nil }
 	}
-	g, err := gate.New(s.catalog, func() (gate.Guards, error) { return s.session, nil }, p)
+	g, err := gate.New(s.catalog, func() (gate.Guards, error) { return session, nil }, p)
 	must(s.t, err)
 	return g
 }
@@ -322,6 +329,55 @@ func TestConsentWithoutAGuardIsRefusedOrWorthNothing(t *testing.T) {
 	consent.Tool = "nobody-knows"
 	must(t, s.ledger.Consent(ctx, consent))
 	s.expect(g, "a tool whose machines cannot be told", "nobody-knows", "web01", gate.Allow, "client-relayed")
+}
+
+func TestHostsOwnShellIsAskedAboutEachTimeAndApprovedOnce(t *testing.T) {
+	t.Parallel()
+	ctx, s := t.Context(), newSite(t)
+	s.protect("web01")
+	g := s.gate(gate.Policy{})
+	bash := gate.Call{
+		Name: catalog.Name{Tool: "Bash", BuiltIn: true}, Args: map[string]any{"command": "./deploy MARKER-secret"}, Session: "s1", CallID: "b1",
+	}
+	v := g.Decide(ctx, bash)
+	if _, err := s.ledger.Ran(ctx, "s1", "b1"); err != nil {
+		t.Error(err)
+	}
+	again := g.Decide(ctx, bash)
+	if v.Decision != gate.Ask || again.Decision != gate.Ask {
+		t.Errorf("%s, and once it ran %s; want ask", v.Decision, again.Decision)
+	}
+	_, digest, ok := strings.Cut(v.ApproveCommand, "zerto-rewind approve --server - --tool Bash --call ")
+	if !ok || strings.Contains(v.ApproveCommand+v.Reason, "MARKER-") {
+		t.Fatalf("approved by %q", v.ApproveCommand)
+	}
+	_, err := s.ledger.Approve(ctx, gate.Approval{Server: "-", Tool: "Bash", Digest: digest, By: "kim"}, time.Hour)
+	must(t, err)
+	for i, want := range []gate.Decision{gate.Allow, gate.Ask} {
+		if v := g.Decide(ctx, bash); v.Decision != want {
+			t.Errorf("call %d: %+v, want %s", i, v, want)
+		}
+	}
+}
+
+func TestLookingOnUsesNothingUpAndRecordsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, s := t.Context(), newSite(t)
+	approve(t, s.ledger, "stop", "db01")
+	s.protect("web01")
+	before, err := s.ledger.Verify(ctx)
+	must(t, err)
+	g := s.gate(gate.Policy{Ledger: func(context.Context) (gate.Ledger, error) { return s.ledger.LookingOn(), nil }})
+	for range 2 {
+		s.expect(g, "approved", "stop", "db01", gate.Allow, "kim approved")
+		s.expect(g, "guarded", "stop", "web01", gate.Allow, "guarded")
+		s.expect(g, "unknown", "poke", "web01", gate.Ask, "")
+	}
+	after, err := s.ledger.Verify(ctx)
+	if err != nil || after.Head != before.Head || len(s.claims("web01")) > 0 {
+		t.Errorf("%d lines before, %d after, claims %+v, %v", before.Lines, after.Lines, s.claims("web01"), err)
+	}
+	s.expect(s.gate(gate.Policy{}), "the approval is still there", "stop", "db01", gate.Allow, "kim approved")
 }
 
 func TestVerdictsAreRecorded(t *testing.T) {
