@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -66,7 +67,7 @@ const tagPrefix = "ai:"
 
 // Reconcile compares the ledger with what the server tells of the time since ago: each VPG's journal, and the tasks that
 // inserted into them. It changes nothing. A journal that cannot be read is an error: nothing is concluded from half of
-// them. Differences are in no order but by kind.
+// them. Differences come by kind, and then by time.
 func (l *Ledger) Reconcile(ctx context.Context, server Server, ago time.Duration) ([]Difference, error) {
 	now, err := server.GetServerTime(ctx)
 	if err != nil {
@@ -89,7 +90,9 @@ func (l *Ledger) Reconcile(ctx context.Context, server Server, ago time.Duration
 	}
 	r.compareGuards()
 	r.compareCalls()
-	slices.SortStableFunc(r.found, func(a, b Difference) int { return strings.Compare(string(a.Kind), string(b.Kind)) })
+	slices.SortStableFunc(r.found, func(a, b Difference) int {
+		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), a.At.Compare(b.At), strings.Compare(a.ChangeID, b.ChangeID))
+	})
 	return r.found, nil
 }
 
