@@ -43,7 +43,7 @@ func (a *app) checkZVM(ctx context.Context, d *diagnosis) {
 		return
 	}
 	d.add("settings", checkOK, client.BaseURL(), "")
-	tokens := &tokenKeeper{}
+	tokens := newTokenKeeper()
 	if client, err = client.With(zvm.WithTokenCache(tokens)); err != nil { // a login of its own, whatever was kept of another
 		d.fail("login", err, "")
 		return
@@ -66,7 +66,7 @@ func (a *app) checkZVM(ctx context.Context, d *diagnosis) {
 		return
 	}
 	d.add("login", checkOK, fmt.Sprintf("site %s, ZVM %s", site.Name, orDash(site.Version)), "")
-	d.checkRoles(tokens)
+	d.checkRoles(ctx, tokens)
 	d.checkClock(ctx, client)
 	d.checkVPGs(ctx, client)
 }
@@ -173,10 +173,22 @@ func fingerprint(certificate *x509.Certificate) string {
 }
 
 // tokenKeeper keeps a token in memory, to look at what it says of its owner.
-type tokenKeeper struct{ kept zvm.SavedToken }
+type tokenKeeper struct {
+	turn chan struct{} // holds one
+	kept zvm.SavedToken
+}
 
-// Lock returns the one entry.
-func (t *tokenKeeper) Lock(context.Context, string) (zvm.TokenEntry, error) { return t, nil }
+func newTokenKeeper() *tokenKeeper { return &tokenKeeper{turn: make(chan struct{}, 1)} }
+
+// Lock waits for the one entry.
+func (t *tokenKeeper) Lock(ctx context.Context, _ string) (zvm.TokenEntry, error) {
+	select {
+	case t.turn <- struct{}{}:
+		return t, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
 
 // Load returns what was stored last.
 func (t *tokenKeeper) Load() (zvm.SavedToken, error) { return t.kept, nil }
@@ -184,8 +196,8 @@ func (t *tokenKeeper) Load() (zvm.SavedToken, error) { return t.kept, nil }
 // Store replaces it.
 func (t *tokenKeeper) Store(token zvm.SavedToken) error { t.kept = token; return nil }
 
-// Unlock does nothing: nobody else has the keeper.
-func (t *tokenKeeper) Unlock() error { return nil }
+// Unlock lets the next one in.
+func (t *tokenKeeper) Unlock() error { <-t.turn; return nil }
 
 // roles returns the realm roles that an access token claims, and false for a token that is no JWT or claims none. The ZVM
 // decides by them, so that nobody else has to check the signature.
@@ -208,9 +220,14 @@ func (t *tokenKeeper) roles() ([]string, bool) {
 	}), true
 }
 
-func (d *diagnosis) checkRoles(tokens *tokenKeeper) {
+func (d *diagnosis) checkRoles(ctx context.Context, tokens *tokenKeeper) {
 	const name = "roles"
+	if _, err := tokens.Lock(ctx, ""); err != nil {
+		d.fail(name, err, "")
+		return
+	}
 	roles, told := tokens.roles()
+	_ = tokens.Unlock() // it does not fail
 	switch {
 	case !told:
 		d.add(name, checkSkipped, "the token does not tell them", "")

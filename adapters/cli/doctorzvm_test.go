@@ -29,13 +29,14 @@ func TestRolesAreThoseOfTheToken(t *testing.T) {
 		"opaque":           {"MARKER-token", nil, false, checkSkipped},
 		"none":             {"", nil, false, checkSkipped},
 	} {
-		keeper := &tokenKeeper{kept: zvm.SavedToken{Access: zvm.Secret(tt.token)}}
+		keeper := newTokenKeeper()
+		keeper.kept.Access = zvm.Secret(tt.token)
 		roles, told := keeper.roles()
 		if diff := cmp.Diff(tt.roles, roles); diff != "" || told != tt.told {
 			t.Errorf("%s: told %t, roles (-want +got):\n%s", name, told, diff)
 		}
 		d := &diagnosis{}
-		d.checkRoles(keeper)
+		d.checkRoles(t.Context(), keeper)
 		if d.Checks[0].Result != tt.result {
 			t.Errorf("%s: %+v", name, d.Checks[0])
 		}

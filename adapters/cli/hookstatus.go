@@ -46,7 +46,7 @@ func (a *app) hookStatus() *cobra.Command {
 		Use:   "status [HOST]... [--scope user|project]",
 		Short: "Show in which settings the hook is installed, and whether it starts",
 		Long: `Status reads the settings of agent hosts, and starts each hook that it finds there exactly as it stands there, with no
-input. It exits 1 if a hook does not start, or if settings cannot be read.`,
+input. In settings of a project it starts nothing but this program. It exits 1 if a hook does not start, or if settings cannot be read.`,
 	}, time.Minute, func(ctx context.Context, args []string) error {
 		if len(args) == 0 {
 			args = install.Hosts()
@@ -80,7 +80,10 @@ func hookStateOf(ctx context.Context, hook install.Hook, place install.Place) ho
 	}
 	s.Drift, s.Warnings = append(s.Drift, found.Drift()...), append(s.Warnings, found.Warnings...)
 	for _, e := range found.Entries {
-		problem := whyNotStarted(ctx, e, place)
+		problem := notOurs
+		if hook.Scope == install.User || isOwn(e) {
+			problem = whyNotStarted(ctx, e, place)
+		}
 		if isScript(e.Binary) {
 			s.Warnings = append(s.Warnings, e.Binary+" is a script: when its interpreter is missing the host lets every call run")
 		}
@@ -90,6 +93,16 @@ func hookStateOf(ctx context.Context, hook install.Hook, place install.Place) ho
 		}
 	}
 	return s
+}
+
+// notOurs is why an entry of a project is not started: whoever wrote the project would choose what runs here, and where it
+// logs in.
+const notOurs = "the project's settings do not start this program as an installation writes it, so it was not started"
+
+// isOwn reports whether an entry starts this very program, with what an installation writes and nothing else.
+func isOwn(e install.Entry) bool {
+	self, err := os.Executable()
+	return err == nil && len(e.Drift) == 0 && sameFile(e.Binary, self)
 }
 
 // whyNotStarted starts a hook as its host does and gives it nothing to judge. It returns an empty text if it answers.
