@@ -32,7 +32,7 @@ func main() {
 }
 
 func run(ctx context.Context, out io.Writer) (err error) {
-	w, err := newWorld()
+	w, err := newWorld() //nolint:contextcheck // a simulation is ended by its Close, not by a context
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func run(ctx context.Context, out io.Writer) (err error) {
 	if err != nil {
 		return err
 	}
-	defer loop.Close()
+	defer loop.Close() //nolint:errcheck // its server ends with this process
 	ssh, closeSSH, err := w.throughProxy(ctx, session)
 	if err != nil {
 		return err

@@ -24,7 +24,7 @@ func Example() {
 }
 
 func embedded(ctx context.Context) error {
-	sim, err := zvmtest.New(zvmtest.WithProfile(zvmtest.Quick))
+	sim, err := zvmtest.New(zvmtest.WithProfile(zvmtest.Quick)) //nolint:contextcheck // a simulation is ended by its Close, not by a context
 	if err != nil {
 		return err
 	}
@@ -34,7 +34,7 @@ func embedded(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	server, err := newServer(zvmClient)
+	server, err := newServer(zvmClient) //nolint:contextcheck // registering talks to this server alone
 	if err != nil {
 		return err
 	}

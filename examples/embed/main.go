@@ -34,7 +34,7 @@ func run(ctx context.Context, io cli.IO) error {
 	if err != nil {
 		return err
 	}
-	server, err := newServer(client)
+	server, err := newServer(client) //nolint:contextcheck // registering talks to this server alone
 	if err != nil {
 		return err
 	}
