@@ -6,11 +6,11 @@ SHELL       := bash
 
 BIN       := $(CURDIR)/.bin
 GOLANGCI  := $(BIN)/golangci-lint
-TAGS      := keycloak
+TAGS      := keycloak instruments
 FUZZTIME  ?= 5s
 BENCH     ?= .
 
-.PHONY: help tools fmt fmt-check vet lint tidy-check build readme cross test race profiles property keycloak fuzz-short fuzz-long tagged \
+.PHONY: help tools fmt fmt-check vet lint tidy-check build readme cross test race profiles property keycloak mcp fuzz-short fuzz-long tagged \
 	bench benchmarks cover vuln words ci
 
 help: ## Show this list
@@ -63,6 +63,9 @@ property: ## Make 20,000 random guarded changes under random faults and cancella
 
 keycloak: ## Test the client against a real Keycloak, fetched with Maven
 	@.ci/keycloak
+
+mcp: ## Hold the MCP server and the proxy to instruments nobody here wrote, fetched with npm
+	@.ci/mcp
 
 fuzz-long: ## Fuzz every target for ten minutes
 	@FUZZTIME=600s BUDGET=1000000 .ci/fuzz
