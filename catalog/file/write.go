@@ -23,8 +23,8 @@ const (
 	emptyFile = "{\n  \"version\": 1\n}\n"
 )
 
-// Update edits the file at path, which need not be there yet, and no other process edits it meanwhile. A link is followed
-// and stays a link. When edit fails or changes nothing, nothing is written; when anything fails, the file is as it was.
+// Update edits the file at path, which need not be there yet, and no other process edits it meanwhile. A symbolic link is
+// followed and stays one; another name of the same file, a hard link, keeps the old content. When edit fails or changes nothing, nothing is written; when anything fails, the file is as it was.
 // It waits for other processes until ctx ends.
 func Update(ctx context.Context, path string, edit func(*Edit) error) error {
 	return systemDisk().update(ctx, path, edit)

@@ -135,6 +135,22 @@ func TestUpdateFollowsLinksAndKeepsThem(t *testing.T) {
 	}
 }
 
+// The file is replaced in one step, so what else has its old content keeps all of it.
+func TestUpdateLeavesHardLinksTheOldContent(t *testing.T) {
+	t.Parallel()
+	path := write(t, `{"version": 1}`)
+	other := filepath.Join(t.TempDir(), "other.json")
+	if err := os.Link(path, other); err != nil {
+		t.Fatal(err)
+	}
+	if err := catalogfile.Update(t.Context(), path, putting("a")); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, other); got != `{"version": 1}` || !strings.Contains(content(t, path), `"a"`) {
+		t.Errorf("the other name has %s, the file %s", got, content(t, path))
+	}
+}
+
 func TestUpdateRefusesWhatIsNoPlaceForAFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
