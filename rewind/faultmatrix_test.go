@@ -256,6 +256,9 @@ func unharmed(t *testing.T, dir string) {
 // TestLaw5_EveryStepEveryFault crosses every step with every way in which it can go wrong while its process lives.
 func TestLaw5_EveryStepEveryFault(t *testing.T) {
 	t.Parallel()
+	if *profileFlag != "quick" {
+		return // it chooses how its ZVM behaves
+	}
 	type fault struct {
 		name string
 		lay  func(*zvmtest.Fault)
