@@ -162,3 +162,24 @@ func TestTheServersOwnSpellingIsWhatIsSent(t *testing.T) {
 		t.Errorf("recovered %+q", r.GuestPath)
 	}
 }
+
+// Some file systems take two spellings for one name: neither is written, as with names that differ in case alone.
+func TestLaw8_NamesThatAreTheSameInNormalFormAreLeftOutOfATree(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, f := range []string{"/srv/caf\u00e9", "/srv/cafe\u0301", "/srv/tea"} {
+		must(t, w.web.Guest().WriteFile(f, []byte(f)))
+	}
+	s, err := w.With(rewind.WithNormalForm(composing))
+	must(t, err)
+	dir := t.TempDir()
+	root, err := os.OpenRoot(dir)
+	must(t, err)
+	defer root.Close()
+	tree, err := s.RecoverTree(t.Context(), w.guard(t, "web01"), "/srv", root)
+	must(t, err)
+	if len(tree.Skipped) != 2 {
+		t.Errorf("left out %+v", tree.Skipped)
+	}
+	folderIs(t, dir, "tea")
+}

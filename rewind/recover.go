@@ -76,8 +76,9 @@ type ListedItem struct {
 // The data takes constant memory, whatever its size. A file that the server sends in a zip passes through a temporary file in
 // the system's folder for these ([os.TempDir]), which needs room for it.
 //
-// Errors: [ErrNotProven], [ErrNotLocal], [ErrCheckpointGone], [*PathNotFoundError], [*AmbiguousPathError],
-// [*NotDownloadableError], [*DestinationError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
+// Errors: [ErrNotProven], [ErrNotLocal], [ErrCheckpointGone], [*AmbiguousVMError], [*AmbiguousVPGError], [*CounterpartError],
+// [*NotMountableError], [*PathNotFoundError], [*AmbiguousPathError], [*PartitionNotFoundError], [*NotDownloadableError],
+// [*DestinationError]. A [*LeftOpenError] may come with a result: the file is whole, but the session is still open.
 func (s *Session) Recover(ctx context.Context, g *Guard, path string, sink Sink, opts ...PlaceOption) (*Recovery, error) {
 	wanted, err := parseGuestPath(path)
 	if err != nil {

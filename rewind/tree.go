@@ -67,7 +67,8 @@ type TreeOmits struct {
 // never made, and one that is in a folder's place is not followed.
 //
 // What cannot come back is left out and listed in Skipped, which is no error: what the server does not hand out, names that
-// mean something else on one operating system or another, and names of one folder that differ in case alone, all of them.
+// mean something else on one operating system or another, and names of one folder that differ in case alone, or not at all in
+// the form of [WithNormalForm], all of them.
 //
 // Several items are asked for at once, and the result lists them by folder and name.
 //
@@ -167,7 +168,7 @@ func (t *treeWork) fill(ctx context.Context, b branch) error {
 		t.skip(b.from, "the server lists only some of what the folder holds")
 	}
 	var files, folders []zvm.Item
-	alike := countFolded(listing.Items)
+	alike := countFolded(listing.Items, t.s.normal)
 	for _, i := range listing.Items {
 		unsafe := whyUnsafe(i.Name())
 		switch {
@@ -175,8 +176,8 @@ func (t *treeWork) fill(ctx context.Context, b branch) error {
 			t.skip(i.Path, i.Reason)
 		case unsafe != "":
 			t.skip(i.Path, unsafe)
-		case alike[folded(i.Name())] > 1:
-			t.skip(i.Path, "another name in the folder differs in case alone")
+		case alike[folded(t.s.normal.of(i.Name()))] > 1:
+			t.skip(i.Path, "another name in the folder differs in case alone, or looks the same")
 		case !i.Browsable:
 			files = append(files, i)
 		case b.depth == deepest:

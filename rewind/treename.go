@@ -49,16 +49,16 @@ func isDevice(name string) bool {
 	return false
 }
 
-// folded makes names equal that some file system takes for one. What it misses, such as composed and decomposed letters,
-// costs a whole tree and no file: nothing that exists is replaced.
+// folded makes names equal that some file system takes for one, composed and decomposed letters apart: see [WithNormalForm].
+// What it misses costs a whole tree and no file: nothing that exists is replaced.
 func folded(name string) string {
 	return strings.ReplaceAll(strings.ToLower(strings.ToUpper(strings.ToLower(name))), "ß", "ss")
 }
 
-func countFolded(items []zvm.Item) map[string]int {
+func countFolded(items []zvm.Item, normal normalForm) map[string]int {
 	n := make(map[string]int, len(items))
 	for _, i := range items {
-		n[folded(i.Name())]++
+		n[folded(normal.of(i.Name()))]++
 	}
 	return n
 }

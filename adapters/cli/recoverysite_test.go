@@ -60,6 +60,10 @@ func TestWhatIsLeftOpenAtARecoverySiteIsClosedByThePrintedCommand(t *testing.T) 
 	o := p.run("browse", "--change", "c2", "/etc", "--recovery-site", p.site)
 	command := "zerto-rewind sweep --apply --recovery-site '" + p.site + "'"
 	o.want(t, 9, command)
+	site, _, _ := strings.Cut(p.site, "=")
+	if o := p.mustRun("sweep", "--recovery-site", p.site); !strings.Contains(o.out, "web-remote at site "+site) {
+		t.Errorf("sweep:\n%s", o.out)
+	}
 }
 
 func TestARecoverySiteHasSettingsOfItsOwnOrThoseOfTheZVM(t *testing.T) {

@@ -23,7 +23,9 @@ the failover tests and clones that a mark in the journal announces as ours. It c
 With --apply it closes FLR sessions that are not in use, and stops tests and clones that are past the deadline they were
 started with. With --all as well it does not wait for deadlines, and closes FLR sessions on our checkpoints that somebody
 else has mounted. What cannot be shown to be ours is listed with the reason and never touched. A finished clone is listed
-and stays: Zerto never removes it.`,
+and stays: Zerto never removes it.
+
+At the ZVM of each --recovery-site it looks for FLR sessions; see recover --help.`,
 		Args: exactly(),
 	}, 10*time.Minute, func(ctx context.Context, _ []string) error {
 		session, _, err := a.session()
@@ -89,6 +91,10 @@ func showLeft(t *table, left []rewind.Leftover) {
 		if l.Kind != rewind.LeftFLR {
 			id = string(l.TaskID)
 		}
-		t.row(string(l.Kind), orDash(id), l.VPGName, orDash(l.ChangeID), moment(l.OpenedAt), yesNo(l.Closed), orDash(l.Reason))
+		vpg := l.VPGName
+		if l.RecoverySiteID != "" {
+			vpg += " at site " + string(l.RecoverySiteID)
+		}
+		t.row(string(l.Kind), orDash(id), vpg, orDash(l.ChangeID), moment(l.OpenedAt), yesNo(l.Closed), orDash(l.Reason))
 	}
 }
