@@ -22,6 +22,7 @@ const hookLimit = 4 * time.Second
 
 func (a *app) hook() *cobra.Command {
 	var flags hookFlags
+	var event string
 	c := a.inSteps(cobra.Command{
 		Use:   hookName + " [--host " + strings.Join(append([]string{hookadapter.HostAuto}, hookadapter.Hosts()...), "|") + "]",
 		Short: "Judge one tool call of an agent before it runs: the body of a pre-tool-use hook",
@@ -31,7 +32,10 @@ that its command line addresses. It exits 0, or 2 to block the call. Nothing is 
 
 A host that runs the hooks of another's settings is recognised by what it sends, whatever --host says. Where a host would
 not put a question to a person, the call is denied with what it takes. To see why a call got its answer, give the same
-input to: zerto-rewind explain`,
+input to: zerto-rewind explain
+
+Installed for Claude Code's PostToolUse with --event post, it notes that a person said yes to a call, and asks no more
+about that tool while the change goes on.`,
 		Args: exactly(),
 	}, hookLimit, "`limit` for the verdict, which has to be shorter than the host's own for a hook", func(ctx context.Context, _ []string) error {
 		a.log = slog.New(slog.DiscardHandler) // with -v too: hosts read stderr as the reason of a refusal
@@ -39,12 +43,36 @@ input to: zerto-rewind explain`,
 		if err != nil {
 			return err
 		}
-		a.exit = hookadapter.Run(ctx, a.io.In, a.io.Out, a.io.Err, config)
-		return nil
+		switch event {
+		case "pre":
+			a.exit = hookadapter.Run(ctx, a.io.In, a.io.Out, a.io.Err, config)
+			return nil
+		case "post":
+			return a.afterCall(ctx, config)
+		}
+		return &usageError{fmt.Errorf("--event takes pre or post, not %.40q", event)}
 	})
 	flags.register(c)
+	c.Flags().StringVar(&event, "event", "pre", "`when` the host calls: pre, before a tool runs, or post, after it has")
 	c.AddCommand(a.hookCommands()...)
 	return c
+}
+
+// afterCall notes a call that ran. It has no say in anything, so it says nothing but why it could not: on stderr, with an
+// exit code that means nothing to the host.
+func (a *app) afterCall(ctx context.Context, config hookadapter.Config) error {
+	err := hookadapter.After(ctx, a.io.In, config, func(ctx context.Context, session, call string) error {
+		l, err := a.ledger(ctx)
+		if err != nil {
+			return err
+		}
+		_, err = l.Ran(ctx, session, call)
+		return err
+	})
+	if err != nil {
+		a.say("not noted: %v", err)
+	}
+	return nil
 }
 
 // hookFlags are what hook and explain are told.

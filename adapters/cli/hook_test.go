@@ -109,3 +109,27 @@ func TestExplain(t *testing.T) {
 	golden(t, "explain-read.json", w.feed(
 		`{"hookName":"tool_call","tool_call":{"id":"1","name":"proxmox__get_vms","input":{}}}`, "explain", "--json").out)
 }
+
+func TestHookNotesThatAPersonSaidYes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	call := strings.Replace(hookCall, "TOOL", "mcp__someone__do_it", 1)
+	after := strings.Replace(call, "PreToolUse", "PostToolUse", 1)
+	noted := func() int { return strings.Count(w.mustRun("audit", "--json").out, `"kind":"ran"`) }
+	if o := w.feed(call, "hook"); !strings.Contains(o.out, `"ask"`) {
+		t.Fatalf("%+v", o)
+	}
+	for _, stdin := range []string{"{}", strings.Replace(after, `"default"`, `"auto"`, 1), strings.Replace(after, `"u"`, `"another"`, 1)} {
+		if o := w.feed(stdin, "hook", "--event", "post"); o.code != 0 || o.out != "" || noted() != 0 {
+			t.Errorf("%s: %+v, and %d calls were noted", stdin, o, noted())
+		}
+	}
+	for range 2 {
+		if o := w.feed(after, "hook", "--event", "post"); o != (outcome{}) || noted() != 1 {
+			t.Errorf("%+v, and %d calls were noted, want 1", o, noted())
+		}
+	}
+	if o := w.feed(after, "hook", "--event", "later"); o.code != 2 || o.out != "" {
+		t.Errorf("%+v", o)
+	}
+}

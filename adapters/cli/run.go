@@ -18,7 +18,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -69,9 +68,6 @@ func (io IO) variable(name string) string {
 // says what goes on without it.
 func Run(ctx context.Context, io IO, args []string) int {
 	io.Err = &lineWriter{to: io.Err}
-	if slices.Contains(args, hookName) {
-		go catalog.Default() // a hook runs before each tool call: the catalogue is read while the call arrives
-	}
 	a := &app{io: io}
 	defer a.closeLedger()
 	root := a.root() //nolint:contextcheck // cobra hands ctx on to the command

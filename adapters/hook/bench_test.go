@@ -34,7 +34,8 @@ func BenchmarkColdProcess(b *testing.B) {
 	if out, err := build.CombinedOutput(); err != nil {
 		b.Fatalf("%v: %s", err, out)
 	}
-	python, err := exec.LookPath("python3")
+	// What is called python3 may be a script that looks for one.
+	interpreter, err := exec.CommandContext(b.Context(), "python3", "-c", "import sys; print(sys.executable, end='')").Output()
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -42,7 +43,6 @@ func BenchmarkColdProcess(b *testing.B) {
 	once := func(stdin, name string, args ...string) time.Duration {
 		cmd := exec.CommandContext(b.Context(), name, args...)
 		cmd.Stdin = strings.NewReader(stdin)
-		cmd.Env = []string{"HOME=" + b.TempDir()}
 		started := time.Now()
 		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
 			b.Fatalf("%v: %s", err, out)
@@ -52,7 +52,7 @@ func BenchmarkColdProcess(b *testing.B) {
 	var hooks, pythons []time.Duration
 	for b.Loop() {
 		hooks = append(hooks, once(text, program, "hook", "--host", "claude"))
-		pythons = append(pythons, once("", python, "-c", "pass"))
+		pythons = append(pythons, once("", string(interpreter), "-c", "pass"))
 	}
 	report := func(name string, took []time.Duration) {
 		slices.Sort(took)
