@@ -59,7 +59,7 @@ profiles: ## Run the loop's suite against the simulator's realistic and hostile 
 	@.ci/profiles
 
 property: ## Make 20,000 random guarded changes under random faults and cancellations
-	go test -run WhateverHappens -timeout 15m ./rewind -steps 20000
+	GOGC=400 go test -run WhateverHappens -parallel 6 -timeout 15m ./rewind -steps 20000
 
 keycloak: ## Test the client against a real Keycloak, fetched with Maven
 	@.ci/keycloak

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
@@ -12,6 +13,9 @@ const (
 	startTestName = "zerto_start_failover_test"
 	stopTestName  = "zerto_stop_failover_test"
 )
+
+// testLife is how long a test may run before a sweep takes it for forgotten.
+const testLife = 2 * time.Hour
 
 // changeArgs name a guarded change.
 type changeArgs struct {
@@ -33,7 +37,7 @@ func (t *toolset) startTestTool() (tool, error) {
 		title: "Run the VM as it was, isolated",
 		description: fmt.Sprintf("Boots a copy of the guarded VM as it was before the change, in the isolated test network of the VPG's recovery site, while "+
 			"the VM itself runs on. Use it to look at the machine as it was, or when a file cannot be brought back by %s. A human has to "+
-			"type the VM's name first. Takes minutes. The test runs until %s stops it.", t.name(recoverFileName), t.name(stopTestName)),
+			"type the VM's name first. Takes minutes. The test runs until %s stops it; after two hours a sweep may.", t.name(recoverFileName), t.name(stopTestName)),
 		hints:     hints(false, false, false, true),
 		refine:    boundText("changeId", "vm"),
 		untouched: untouched,
@@ -50,7 +54,7 @@ func (t *toolset) startTestTool() (tool, error) {
 		})); err != nil {
 			return testResult{}, err
 		}
-		test, err := c.session.StartTest(ctx, guard)
+		test, err := c.session.StartTest(ctx, guard, rewind.For(testLife))
 		if err != nil {
 			return testResult{}, err
 		}
