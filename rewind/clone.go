@@ -54,19 +54,13 @@ func (s *Session) Clone(ctx context.Context, g *Guard, opts ...PlaceOption) (*Cl
 	}
 	start, err := s.beforeStarting(ctx, g, from, LeftClone, lasts)
 	if err != nil {
-		return nil, fmt.Errorf("cloning %s: %w", from.VPGName, err)
-	}
-	id, err := s.zvm.StartClone(ctx, from.VPGID, from.CheckpointID, from.ids())
-	if id, err = start.settle(ctx, id, err); err != nil {
-		err = start.mayBeOpen(err, "clone of VPG", from.VPGName, command("clone abort", g.record.ChangeID))
 		return nil, fmt.Errorf("cloning %s: %w", shown(from.VPGName), err)
 	}
-	if err := s.waitTask(ctx, id, from.VPGName); err != nil {
-		err = fmt.Errorf("cloning %s: %w", shown(from.VPGName), err)
-		var unfinished *task.WaitError
-		if errors.As(err, &unfinished) {
-			err = errors.Join(err, s.abortClone(context.WithoutCancel(ctx), g.record.ChangeID, from.TaggedCheckpoint, id))
-		}
+	making := openedAt(LeftClone, from.change, from.VPGID, from.VPGName)
+	s.tellOpened(making.until(ctx))
+	id, err := s.makeClone(ctx, from, start, making)
+	s.tellEnded(making, err)
+	if err != nil {
 		return nil, err
 	}
 	return &Cloned{
@@ -76,35 +70,60 @@ func (s *Session) Clone(ctx context.Context, g *Guard, opts ...PlaceOption) (*Cl
 	}, nil
 }
 
+// makeClone starts a clone that was announced, and waits until it is made.
+func (s *Session) makeClone(ctx context.Context, from covered, start *startedTask, making Opened) (zvm.TaskID, error) {
+	id, err := s.zvm.StartClone(ctx, from.VPGID, from.CheckpointID, from.ids())
+	if id, err = start.settle(ctx, id, err); err != nil {
+		return "", fmt.Errorf("cloning %s: %w", shown(from.VPGName), start.mayBeOpen(err, "clone of VPG", from.VPGName, making.Command))
+	}
+	if err := s.waitTask(ctx, id, from.VPGName); err != nil {
+		err = fmt.Errorf("cloning %s: %w", shown(from.VPGName), err)
+		var unfinished *task.WaitError
+		if errors.As(err, &unfinished) {
+			err = errors.Join(err, s.abortClone(context.WithoutCancel(ctx), making, id))
+		}
+		return "", err
+	}
+	return id, nil
+}
+
 // AbortClone stops the clone that is being made at the VPG of a guard's checkpoint, by another process say. The server
-// does not say of which checkpoint a clone is: whether it is that of the guard, the caller has to know.
+// does not say of which checkpoint a clone is: whether it is that of the guard, the caller has to know. The checkpoint is
+// chosen as [Session.StartTest] does, with the same errors.
 func (s *Session) AbortClone(ctx context.Context, g *Guard, opts ...PlaceOption) error {
 	found, err := g.choose(opts)
 	if err != nil {
 		return err
 	}
-	return s.zvm.AbortClone(ctx, found[0].VPGID)
+	from, err := obvious(found)
+	if err != nil {
+		return err
+	}
+	if err := s.zvm.AbortClone(ctx, from.VPGID); err != nil {
+		return err
+	}
+	s.tellClosed(openedAt(LeftClone, from.change, from.VPGID, from.VPGName))
+	return nil
 }
 
 // abortClone stops a clone whose caller does not wait for it, and follows its task to the end, which the abort's answer
 // is not.
-func (s *Session) abortClone(ctx context.Context, changeID string, from TaggedCheckpoint, id zvm.TaskID) error {
+func (s *Session) abortClone(ctx context.Context, making Opened, id zvm.TaskID) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.limits.Abandon, fmt.Errorf("not aborted within %v", s.limits.Abandon))
 	defer cancel()
-	err := s.zvm.AbortClone(ctx, from.VPGID)
+	err := s.zvm.AbortClone(ctx, making.VPGID)
 	if err == nil || s.hasEnded(ctx, id) {
 		_, err = task.Wait(ctx, s.zvm, id, task.WithSchedule(s.schedule))
 		var ended *task.Error
 		if errors.As(err, &ended) {
+			s.tellClosed(making)
 			return nil // it ended without a clone
 		}
 		if err == nil {
 			err = errors.New("it was finished before it could be aborted, and Zerto never removes it")
 		}
 	}
-	return &LeftOpenError{
-		What: "clone of VPG", ID: from.VPGName, Command: command("clone abort", changeID), Err: err,
-	}
+	return &LeftOpenError{What: "clone of VPG", ID: making.VPGName, Command: making.Command, Err: err}
 }
 
 // hasEnded reports whether a task was seen to have ended, which is why a server may refuse to end it.

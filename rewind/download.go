@@ -22,11 +22,7 @@ func (s *Session) download(ctx context.Context, m mounted, item zvm.Item, sink S
 	if err != nil {
 		return 0, "", err
 	}
-	defer func() {
-		if err != nil {
-			file.discard()
-		}
-	}()
+	defer file.discard()
 	out := newRelay(io.MultiWriter(file, m.meter), stop)
 	n, err = copyFile(out, data, item)
 	if err != nil {

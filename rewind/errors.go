@@ -247,11 +247,6 @@ func (e *LeftOpenError) Error() string {
 // Unwrap returns why closing failed.
 func (e *LeftOpenError) Unwrap() error { return e.Err }
 
-// command is a line for a shell that names a change, whose id anybody may have chosen.
-func command(words, changeID string) string {
-	return "zerto-rewind " + words + " --change " + quoted(changeID)
-}
-
 // quoted makes one word of a shell of a text that anybody may have chosen.
 func quoted(text string) string { return "'" + strings.ReplaceAll(shown(text), "'", `'\''`) + "'" }
 

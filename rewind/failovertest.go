@@ -90,17 +90,28 @@ func (s *Session) StartTest(ctx context.Context, g *Guard, opts ...PlaceOption) 
 		return nil, t.failed("starting", err)
 	}
 	t.record.MarkID, t.record.Deadline = start.mark.CheckpointID, start.mark.until
-	id, err := s.zvm.StartFailoverTest(ctx, from.VPGID, from.CheckpointID, from.ids())
-	if t.record.TaskID, err = start.settle(ctx, id, err); err != nil {
-		return nil, t.failed("starting", start.mayBeOpen(err, "failover test of VPG", from.VPGName, command("test stop", g.record.ChangeID)))
+	running := openedTest(t.record)
+	s.tellOpened(running.lasting(lasts))
+	if err := t.run(ctx, from, start); err != nil {
+		s.tellEnded(running, err)
+		return nil, err
 	}
-	if err := s.waitTask(ctx, t.record.TaskID, from.VPGName); err != nil {
-		return nil, errors.Join(t.failed("starting", err), t.abandon(ctx))
+	return t, nil
+}
+
+// run starts a test that was announced, and waits until it runs.
+func (t *Test) run(ctx context.Context, from covered, start *startedTask) error {
+	id, err := t.s.zvm.StartFailoverTest(ctx, from.VPGID, from.CheckpointID, from.ids())
+	if t.record.TaskID, err = start.settle(ctx, id, err); err != nil {
+		return t.failed("starting", start.mayBeOpen(err, "failover test of VPG", from.VPGName, openedTest(t.record).Command))
+	}
+	if err := t.s.waitTask(ctx, t.record.TaskID, from.VPGName); err != nil {
+		return errors.Join(t.failed("starting", err), t.abandon(ctx))
 	}
 	if t.record.Stage, err = t.stage(ctx); err != nil {
 		t.record.Stage = "started"
 	}
-	return t, nil
+	return nil
 }
 
 func (s *Session) testOf(g *Guard, from covered) *Test {
@@ -111,22 +122,30 @@ func (s *Session) testOf(g *Guard, from covered) *Test {
 
 // FindTest returns the failover test that runs at the VPG of a guard's checkpoint, so that it can be stopped by another
 // process than the one that started it. The server does not say of which checkpoint a test is: whether it is that of the
-// guard, the caller has to know. [ErrNoTest] says that none runs.
+// guard, the caller has to know. [ErrNoTest] says that none runs, an [*AmbiguousVPGError] that several do.
 func (s *Session) FindTest(ctx context.Context, g *Guard, opts ...PlaceOption) (*Test, error) {
 	found, err := g.choose(opts)
 	if err != nil {
 		return nil, err
 	}
+	var running []covered
+	var test *Test
 	for _, from := range found {
 		t := s.testOf(g, from)
 		if t.record.Stage, err = t.stage(ctx); err != nil {
 			return nil, err
 		}
 		if t.record.Stage != "" {
-			return t, nil
+			test, running = t, append(running, from)
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", found[0].VPGName, ErrNoTest)
+	switch len(running) {
+	case 0:
+		return nil, fmt.Errorf("%s: %w", shown(found[0].VPGName), ErrNoTest)
+	case 1:
+		return test, nil
+	}
+	return nil, ambiguousVPG(running)
 }
 
 func (t *Test) stage(ctx context.Context) (string, error) {
@@ -175,13 +194,12 @@ func (t *Test) Stop(ctx context.Context, result TestResult, summary string) erro
 		return t.leftOpen(err)
 	}
 	t.record.Stage = ""
+	t.s.tellClosed(openedTest(t.record))
 	return nil
 }
 
 func (t *Test) leftOpen(err error) *LeftOpenError {
-	return &LeftOpenError{
-		What: "failover test of VPG", ID: t.record.VPGName, Command: command("test stop", t.record.ChangeID), Err: err,
-	}
+	return &LeftOpenError{What: "failover test of VPG", ID: t.record.VPGName, Command: openedTest(t.record).Command, Err: err}
 }
 
 func (t *Test) stop(ctx context.Context, result TestResult, summary string) error {

@@ -21,6 +21,7 @@ type mounted struct {
 	at      *Session // on the ZVM that it is open at
 	session zvm.SessionID
 	vpgName string
+	change  string
 	meter   *meter // nil unless somebody is told of bytes
 	// partition is where a guest path is looked for, empty for everywhere.
 	partition string
@@ -80,6 +81,7 @@ func (s *Session) withMount(
 		at:        s,
 		FLRTarget: zvm.FLRTarget{VPG: from.VPGID, VM: from.mountAs.ID, Checkpoint: from.CheckpointID},
 		vpgName:   from.VPGName,
+		change:    from.change,
 		partition: from.partition,
 	}
 	returned := false
@@ -105,7 +107,7 @@ func (s *Session) withMount(
 // mount opens a session that can be browsed. What has to be closed stands in m, with and without an error.
 func (s *Session) mount(ctx context.Context, m *mounted) error {
 	start := time.Now()
-	s.progress(Event{Stage: StageMounting, VPGName: m.vpgName, Checkpoint: m.Checkpoint})
+	s.progress(m.event(StageMounting))
 	if err := s.openSession(ctx, m); err != nil {
 		return fmt.Errorf("mounting checkpoint %s of %s: %w", m.Checkpoint, shown(m.vpgName), err)
 	}
@@ -113,7 +115,7 @@ func (s *Session) mount(ctx context.Context, m *mounted) error {
 		return fmt.Errorf("mounting checkpoint %s of %s: %w", m.Checkpoint, shown(m.vpgName), err)
 	}
 	s.mountPace.learn(time.Since(start))
-	s.progress(Event{Stage: StageMounted, VPGName: m.vpgName, Checkpoint: m.Checkpoint, Session: m.session})
+	s.progress(m.event(StageMounted))
 	return nil
 }
 
@@ -123,7 +125,7 @@ func (s *Session) openSession(ctx context.Context, m *mounted) error {
 		return err
 	}
 	defer done()
-	before, err := s.sessionsOf(ctx, m.FLRTarget)
+	before, err := s.zvm.ListFLRSessions(ctx, "")
 	if err != nil {
 		return fmt.Errorf("listing FLR sessions: %w", err)
 	}
@@ -131,11 +133,24 @@ func (s *Session) openSession(ctx context.Context, m *mounted) error {
 	if errors.Is(err, zvm.ErrOutcomeUnknown) {
 		id, err = s.reconcileMount(ctx, *m, before, err)
 	}
-	if err == nil {
-		m.session = id
-		s.mounts.opened(id)
+	switch {
+	case err != nil:
+		return err
+	case isAmong(before, id):
+		return fmt.Errorf("the server answered with FLR session %s, which was open before and is not ours to close", shown(string(id)))
 	}
-	return err
+	m.session = id
+	s.mounts.opened(id)
+	s.tellOpened(m.opened().until(ctx))
+	return nil
+}
+
+func isAmong(sessions []zvm.FLRSession, id zvm.SessionID) bool {
+	return slices.ContainsFunc(sessions, func(f zvm.FLRSession) bool { return sameID(f.ID, id) })
+}
+
+func (m mounted) event(stage Stage) Event {
+	return Event{Stage: stage, VPGName: m.vpgName, Checkpoint: m.Checkpoint, Session: m.session}
 }
 
 func (s *Session) waitMounted(ctx context.Context, m mounted, start time.Time) error {
@@ -181,7 +196,7 @@ func (s *Session) sessionsOf(ctx context.Context, target zvm.FLRTarget) ([]zvm.S
 // reconcileMount looks for the session that a mount whose answer was lost may have opened. Only a session that was not
 // there before, and is the only such one, is taken for ours: closing somebody else's would be worse than leaving ours.
 // What cannot be told is a [*LeftOpenError] beside the loss.
-func (s *Session) reconcileMount(ctx context.Context, m mounted, before []zvm.SessionID, lost error) (zvm.SessionID, error) {
+func (s *Session) reconcileMount(ctx context.Context, m mounted, before []zvm.FLRSession, lost error) (zvm.SessionID, error) {
 	// Looked for after the caller has left as well: what was opened has to be closed.
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Reconcile,
 		fmt.Errorf("no trace of it within %v", s.limits.Reconcile))
@@ -190,7 +205,7 @@ func (s *Session) reconcileMount(ctx context.Context, m mounted, before []zvm.Se
 	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
 		now, err := s.sessionsOf(ctx, m.FLRTarget)
 		opened = slices.DeleteFunc(now, func(id zvm.SessionID) bool {
-			return s.mounts.isOurs(id) || slices.ContainsFunc(before, func(b zvm.SessionID) bool { return sameID(b, id) })
+			return s.mounts.isOurs(id) || isAmong(before, id)
 		})
 		return len(opened) > 0, err
 	}, task.WithSchedule(s.schedule))
@@ -217,7 +232,8 @@ func (s *Session) unmount(ctx context.Context, m mounted) error {
 		return &LeftOpenError{What: "FLR session", ID: string(m.session), Command: s.sweepCommand(), Err: err}
 	}
 	s.mounts.closed(m.session)
-	s.progress(Event{Stage: StageUnmounted, VPGName: m.vpgName, Checkpoint: m.Checkpoint, Session: m.session})
+	s.tellClosed(m.opened())
+	s.progress(m.event(StageUnmounted))
 	return nil
 }
 

@@ -35,7 +35,8 @@ type place struct {
 type covered struct {
 	TaggedCheckpoint
 
-	vms []VM
+	change string
+	vms    []VM
 	// at is the session on the ZVM that mounts the checkpoint, and mountAs the one VM as that ZVM knows it. Both are empty
 	// as long as no mount was chosen.
 	at      *Session
@@ -83,7 +84,7 @@ func (g *Guard) choose(opts []PlaceOption) ([]covered, error) {
 			vms = slices.DeleteFunc(vms, func(vm VM) bool { return !p.means(vm) })
 		}
 		if len(vms) > 0 {
-			found = append(found, covered{TaggedCheckpoint: c, vms: vms, partition: p.partition})
+			found = append(found, covered{TaggedCheckpoint: c, change: g.record.ChangeID, vms: vms, partition: p.partition})
 		}
 	}
 	if len(found) == 0 {
@@ -148,11 +149,19 @@ func (s *Session) chooseStart(ctx context.Context, g *Guard, opts []PlaceOption)
 	if found[0].partition != "" {
 		return covered{}, errOnPartition
 	}
+	from, err := obvious(found)
+	if err != nil {
+		return covered{}, err
+	}
+	_, err = s.readPin(ctx, from.TaggedCheckpoint)
+	return from, err
+}
+
+// obvious returns the checkpoint that is meant where none was named.
+func obvious(found []covered) (covered, error) {
 	all := map[VM]bool{}
 	locals := 0
-	var names []string
 	for _, c := range found {
-		names = append(names, c.VPGName)
 		if c.Local {
 			locals++
 		}
@@ -161,10 +170,17 @@ func (s *Session) chooseStart(ctx context.Context, g *Guard, opts []PlaceOption)
 		}
 	}
 	if len(found) > 1 && locals != 1 || len(all) > len(found[0].vms) {
-		return covered{}, &AmbiguousVPGError{ChangeID: g.record.ChangeID, VPGs: names}
+		return covered{}, ambiguousVPG(found)
 	}
-	_, err = s.readPin(ctx, found[0].TaggedCheckpoint)
-	return found[0], err
+	return found[0], nil
+}
+
+func ambiguousVPG(found []covered) *AmbiguousVPGError {
+	ambiguous := &AmbiguousVPGError{ChangeID: found[0].change}
+	for _, c := range found {
+		ambiguous.VPGs = append(ambiguous.VPGs, c.VPGName)
+	}
+	return ambiguous
 }
 
 func (c covered) ids() []zvm.VMID {

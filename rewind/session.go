@@ -20,7 +20,9 @@ type Session struct {
 	limits   Limits
 	parallel int
 	progress func(Event)
-	normal   normalForm
+	// tellOpened is told what WithOpened promises.
+	tellOpened func(Opened)
+	normal     normalForm
 	// sites are the ZVMs of other sites, and site is the one of them that this session is on, empty for none.
 	sites []*recoverySite
 	site  zvm.SiteID
@@ -144,14 +146,15 @@ func NewSession(client *zvm.Client, opts ...Option) (*Session, error) {
 		return nil, errors.New("rewind: a session needs a client")
 	}
 	s := &Session{
-		zvm:       client,
-		limits:    Limits{}.withDefaults(),
-		parallel:  8,
-		progress:  func(Event) {},
-		turns:     &turns{},
-		inserts:   &pace{},
-		mounts:    &mounts{},
-		mountPace: &pace{},
+		zvm:        client,
+		limits:     Limits{}.withDefaults(),
+		parallel:   8,
+		progress:   func(Event) {},
+		tellOpened: func(Opened) {},
+		turns:      &turns{},
+		inserts:    &pace{},
+		mounts:     &mounts{},
+		mountPace:  &pace{},
 	}
 	if err := s.apply(opts); err != nil {
 		return nil, err

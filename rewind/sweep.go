@@ -87,6 +87,9 @@ func All() SweepOption { return func(o *sweepOptions) { o.all = true } }
 func (s *Session) Sweep(ctx context.Context, opts ...SweepOption) ([]Leftover, error) {
 	var o sweepOptions
 	for _, opt := range opts {
+		if opt == nil {
+			return nil, errors.New("rewind: an option is nil")
+		}
 		opt(&o)
 	}
 	left, err := (&sweep{sweepOptions: o, s: s}).run(ctx)
@@ -299,9 +302,9 @@ func (w *sweep) close(ctx context.Context, l Leftover) error {
 		t := &Test{s: w.s, record: TestRecord{ChangeID: l.ChangeID, VPGID: l.VPGID, VPGName: l.VPGName, TaskID: l.TaskID}}
 		return t.end(ctx, "left over, and ended by a sweep")
 	case LeftClone:
-		return w.s.abortClone(ctx, l.ChangeID, TaggedCheckpoint{VPGID: l.VPGID, VPGName: l.VPGName}, l.TaskID)
+		return w.s.abortClone(ctx, openedAt(LeftClone, l.ChangeID, l.VPGID, l.VPGName), l.TaskID)
 	case LeftFLR:
 	}
 	target := zvm.FLRTarget{VPG: l.VPGID, VM: l.VMID, Checkpoint: l.CheckpointID}
-	return w.s.unmount(ctx, mounted{FLRTarget: target, at: w.s, session: l.FLRSessionID, vpgName: l.VPGName})
+	return w.s.unmount(ctx, mounted{FLRTarget: target, at: w.s, session: l.FLRSessionID, vpgName: l.VPGName, change: l.ChangeID})
 }

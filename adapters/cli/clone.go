@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zerto-rewind/zerto-rewind/adapters/ledger"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
@@ -48,12 +47,7 @@ On a terminal it asks before it starts anything; scripts say --yes.`,
 		if err := a.ask(ctx, yes, vm, "This makes a copy of "+vm+" at the recovery site, which Zerto never removes."); err != nil {
 			return err
 		}
-		making := ledger.Opened{Kind: ledger.Clone, ID: guard.ChangeID(), ChangeID: guard.ChangeID(), Command: at.command("clone abort")}
-		a.noteOpened(ctx, making)
 		clone, err := session.Clone(ctx, guard, at.options()...)
-		if !is[*rewind.LeftOpenError](err) {
-			a.noteClosed(ctx, making.Kind, making.ID)
-		}
 		if err != nil {
 			return err
 		}

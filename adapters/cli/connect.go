@@ -157,7 +157,7 @@ func (a *app) session() (*rewind.Session, *zvm.Client, error) {
 		rewind.WithAgent(r.text(setAgent)),
 		rewind.WithHuman(r.text(setHuman)),
 		rewind.WithProgress(a.progress()),
-		rewind.WithProgress(a.noteMounts),
+		rewind.WithOpened(a.noteOpened),
 		rewind.WithNormalForm(norm.NFC.String),
 	}
 	if err := r.err(); err != nil {

@@ -7,7 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zerto-rewind/zerto-rewind/adapters/ledger"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
@@ -102,22 +101,10 @@ func (a *app) startTest(ctx context.Context, at target, yes consent, duration ti
 		opts = append(opts, rewind.For(duration))
 	}
 	test, err := session.StartTest(ctx, guard, opts...)
-	if err == nil {
-		a.noteTest(ctx, test.Record(), at, duration)
-	}
 	if err == nil && test.Record().MarkID == "" {
 		a.say("%s takes no checkpoint now: if this process is killed, sweep will not know the test", test.Record().VPGName)
 	}
 	return test, err
-}
-
-// noteTest records a test that runs. A VPG runs one at a time.
-func (a *app) noteTest(ctx context.Context, test rewind.TestRecord, at target, duration time.Duration) {
-	running := ledger.Opened{Kind: ledger.Test, ID: string(test.VPGID), ChangeID: test.ChangeID, Command: at.command("test stop")}
-	if duration > 0 {
-		running.Deadline = time.Now().Add(duration)
-	}
-	a.noteOpened(ctx, running)
 }
 
 // runTest lets a test run for a while and stops it, also when ctx ends before: what it has opened is closed.
@@ -142,11 +129,7 @@ func (a *app) runTest(ctx context.Context, test *rewind.Test, duration time.Dura
 func (a *app) stopTest(ctx context.Context, test *rewind.Test, end ending) error {
 	ctx, cancel := a.limited(ctx)
 	defer cancel()
-	if err := test.Stop(ctx, rewind.TestResult(end.passed), end.summary); err != nil {
-		return err
-	}
-	a.noteClosed(ctx, ledger.Test, string(test.Record().VPGID))
-	return nil
+	return test.Stop(ctx, rewind.TestResult(end.passed), end.summary)
 }
 
 func (a *app) testStatus() *cobra.Command {
@@ -202,7 +185,6 @@ its VMs are removed. On a terminal it asks first; scripts say --yes.`,
 		if err := test.Stop(ctx, rewind.TestResult(end.passed), end.summary); err != nil {
 			return err
 		}
-		a.noteClosed(ctx, ledger.Test, string(test.Record().VPGID))
 		return a.showTest(shownTest{test.Record(), true})
 	})
 	at.guardFlags(c)

@@ -93,22 +93,15 @@ func (a *app) noteVoid(ctx context.Context, changeID, why string) {
 	})
 }
 
-// noteOpened and noteClosed record what has to be closed, and that it was.
-func (a *app) noteOpened(ctx context.Context, o ledger.Opened) {
-	a.note(ctx, "what was opened", func(ctx context.Context, l *ledger.Ledger) error { return l.Opened(ctx, o) })
-}
-
-func (a *app) noteClosed(ctx context.Context, kind, id string) {
-	a.note(ctx, "what was closed", func(ctx context.Context, l *ledger.Ledger) error { return l.Closed(ctx, kind, id) })
-}
-
-// noteMounts records the FLR sessions that a command opens and closes.
-func (a *app) noteMounts(e rewind.Event) {
-	ctx := context.Background()
-	switch e.Stage {
-	case rewind.StageMounted:
-		a.noteOpened(ctx, ledger.Opened{Kind: ledger.Mount, ID: string(e.Session), Command: "zerto-rewind sweep --apply"})
-	case rewind.StageUnmounted:
-		a.noteClosed(ctx, ledger.Mount, string(e.Session))
-	}
+// noteOpened records what has to be closed, and that it was.
+func (a *app) noteOpened(o rewind.Opened) {
+	kinds := map[rewind.LeftoverKind]string{rewind.LeftFLR: ledger.Mount, rewind.LeftTest: ledger.Test, rewind.LeftClone: ledger.Clone}
+	a.note(context.Background(), "what is open", func(ctx context.Context, l *ledger.Ledger) error {
+		if o.Closed {
+			return l.Closed(ctx, kinds[o.Kind], o.ID)
+		}
+		return l.Opened(ctx, ledger.Opened{
+			Kind: kinds[o.Kind], ID: o.ID, ChangeID: o.ChangeID, Command: o.Command, Deadline: o.Deadline,
+		})
+	})
 }

@@ -3,15 +3,18 @@ package cli_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zerto-rewind/zerto-rewind/adapters/cli"
+	"github.com/zerto-rewind/zerto-rewind/adapters/ledger"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
@@ -159,6 +162,49 @@ func TestAuditTellsWhatWasJudgedAndDecided(t *testing.T) {
 func (w *world) ledgerFile() string {
 	return filepath.Join(w.env["ZERTO_REWIND_STATE_DIR"], "ledger.db")
 }
+
+func (w *world) stillOpen() []ledger.Opened {
+	w.t.Helper()
+	l, err := ledger.Open(w.t.Context(), w.env["ZERTO_REWIND_STATE_DIR"], ledger.Options{ZVM: w.env["ZVM_URL"]})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	open, err := l.StillOpen(w.t.Context())
+	if err := errors.Join(err, l.Close()); err != nil {
+		w.t.Fatal(err)
+	}
+	return open
+}
+
+func TestLaw5_WhatIsOpenIsInTheLedgerWithItsChangeAndDeadline(t *testing.T) {
+	t.Parallel()
+	w := newGuardedWorld(t)
+	w.mustRun("clone", "start", "--change", "c1", "--yes")
+	w.mustRun("recover", "--change", "c1", "/etc/hosts", "-o", filepath.Join(t.TempDir(), "f"))
+	if open := w.stillOpen(); len(open) != 0 {
+		t.Errorf("what was closed is in the ledger: %+v", open)
+	}
+	w.mustRun("test", "start", "--change", "c1", "--yes")
+	w.sim.On("DELETE", "/v1/flrs/*").Status(403, `{"Message":"scripted"}`)
+	w.run("browse", "--change", "c1", "/etc").want(t, 9)
+	open := w.stillOpen()
+	var kinds []string
+	for _, o := range open {
+		kinds = append(kinds, strings.Join([]string{o.Kind, o.ChangeID, strconv.FormatBool(o.Deadline.IsZero())}, " "))
+	}
+	if diff := cmp.Diff([]string{"test c1 true", "mount c1 false"}, kinds); diff != "" {
+		t.Errorf("open (-want +got):\n%s", diff)
+	}
+	for _, o := range open {
+		w.mustRun(append(shellWords(o.Command)[1:], map[string][]string{ledger.Test: {"--yes"}}[o.Kind]...)...)
+	}
+	if open := w.stillOpen(); len(open) != 0 || len(w.sim.LiveTests())+len(w.sim.LiveFLRSessions()) != 0 {
+		t.Errorf("after what the ledger says was run, it holds %+v", open)
+	}
+}
+
+// shellWords takes the quotes off the words of a command line that hold no blanks.
+func shellWords(line string) []string { return strings.Fields(strings.ReplaceAll(line, "'", "")) }
 
 func TestGuardThatCannotBeRecordedIsAGuard(t *testing.T) {
 	t.Parallel()

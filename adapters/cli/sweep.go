@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/zerto-rewind/zerto-rewind/adapters/ledger"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
@@ -46,11 +45,6 @@ At the ZVM of each --recovery-site it looks for FLR sessions; see recover --help
 		if left == nil {
 			return err
 		}
-		for _, l := range left {
-			if l.Closed {
-				a.noteSwept(ctx, l)
-			}
-		}
 		list := struct {
 			Left []rewind.Leftover `json:"left"`
 		}{left}
@@ -66,18 +60,6 @@ At the ZVM of each --recovery-site it looks for FLR sessions; see recover --help
 	c.Flags().BoolVar(&apply, "apply", false, "close what is found")
 	c.Flags().BoolVar(&all, "all", false, "before their deadlines too, and whoever has mounted a checkpoint of ours")
 	return c
-}
-
-// noteSwept records that what this or another process had opened is closed.
-func (a *app) noteSwept(ctx context.Context, l rewind.Leftover) {
-	switch l.Kind {
-	case rewind.LeftFLR:
-		a.noteClosed(ctx, ledger.Mount, string(l.FLRSessionID))
-	case rewind.LeftTest:
-		a.noteClosed(ctx, ledger.Test, string(l.VPGID))
-	case rewind.LeftClone:
-		a.noteClosed(ctx, ledger.Clone, l.ChangeID)
-	}
 }
 
 func showLeft(t *table, left []rewind.Leftover) {

@@ -15,7 +15,7 @@ const (
 // Opened is something at the server that has to be closed: a mount, a failover test, a clone.
 type Opened struct {
 	Kind     string    `json:"kind"`
-	ID       string    `json:"id"` // of the FLR session, or of the task that started it
+	ID       string    `json:"id"` // of the FLR session, or of the VPG that a test or a clone is at
 	ChangeID string    `json:"changeId"`
 	At       time.Time `json:"at"`
 	Command  string    `json:"command"`           // closes it
