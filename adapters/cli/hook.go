@@ -95,16 +95,28 @@ func (a *app) hookConfig(flags hookFlags) (hookadapter.Config, error) {
 		return hookadapter.Config{}, &usageError{fmt.Errorf("--ask takes never, sure or possible, not %.40q", word)}
 	}
 	c := hookadapter.Config{Host: flags.host, Gate: a.gate, Deadline: a.limit, Questions: questions}
+	c.Home = cmp.Or(a.io.variable("HOME"), a.io.variable("USERPROFILE"))
 	r := a.reader()
 	if dir, err := r.stateDir(); err == nil {
-		c.Settings = append(c.Settings, dir)
+		c.Settings = withReal(c.Settings, dir)
 	}
 	if path := r.text(setCatalog); path != "" {
-		if absolute, err := filepath.Abs(path); err == nil {
-			c.Settings = append(c.Settings, absolute)
-		}
+		c.Settings = withReal(c.Settings, path)
 	}
 	return c, nil
+}
+
+// withReal adds a path as it is configured, and the one that it leads to.
+func withReal(all []string, path string) []string {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return all
+	}
+	all = append(all, absolute)
+	if real, err := filepath.EvalSymlinks(absolute); err == nil && real != absolute {
+		all = append(all, real)
+	}
+	return all
 }
 
 // refuseCall answers for a hook that never came to judge its call.

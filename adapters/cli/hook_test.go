@@ -2,6 +2,7 @@ package cli_test
 
 import (
 	"encoding/json"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -69,6 +70,16 @@ func TestHookGuardsItsOwnSettings(t *testing.T) {
 	}
 	if o := w.feed(call(dir+"/ledger.db"), "hook"); !strings.Contains(o.out, `"ask"`) {
 		t.Errorf("the state folder: %+v", o)
+	}
+	linked := filepath.Join(t.TempDir(), "state")
+	if err := os.Symlink(dir, linked); err != nil {
+		t.Fatal(err)
+	}
+	if o := w.with("ZERTO_REWIND_STATE_DIR", linked).feed(call(dir+"/ledger.db"), "hook"); !strings.Contains(o.out, `"ask"`) {
+		t.Errorf("what the state folder leads to: %+v", o)
+	}
+	if o := w.with("HOME", filepath.Dir(dir)).feed(call("~/"+filepath.Base(dir)+"/ledger.db"), "hook"); !strings.Contains(o.out, `"ask"`) {
+		t.Errorf("the state folder from home: %+v", o)
 	}
 	if o := w.feed(call("/src/main.go"), "hook"); o != (outcome{}) {
 		t.Errorf("another file: %+v", o)

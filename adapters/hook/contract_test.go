@@ -318,12 +318,20 @@ func TestAgentCannotTouchTheHooksSettingsUnasked(t *testing.T) {
 		{"by a command", "Bash", map[string]any{"command": "echo '{}' > ~/.claude/settings.json"}, asked},
 		{"removes them", "Bash", map[string]any{"command": "rm -f ~/.codeium/windsurf/hooks.json"}, asked},
 		{"the ledger, by a command", "Bash", map[string]any{"command": "rm -rf " + own[0]}, asked},
+		{"the ledger, by a detour", "Bash", map[string]any{"command": "rm -rf /home/u/x/../.local/state/zerto-rewind"}, asked},
+		{"the ledger, from home", "Bash", map[string]any{"command": "rm -rf ~/.local/state/zerto-rewind"}, asked},
+		{"the ledger, from a variable", "Bash", map[string]any{"command": `cp x "$HOME/.local/state/zerto-rewind/ledger.db"`}, asked},
+		{"from the folder it runs in", "Bash", map[string]any{"command": "cp x ../../.local/state/zerto-rewind/ledger.db"}, asked},
+		{"from there, by a file tool", "Write", map[string]any{"file_path": "../../.claude/settings.json"}, asked},
+		{"beside what is guarded", "Bash", map[string]any{"command": "zerto-rewind protect web01 && rm -rf " + own[0]}, asked},
+		{"a skill that runs commands unseen", "Write", map[string]any{"file_path": "/r/.claude/skills/x/SKILL.md"}, asked},
+		{"a program of a skill", "Bash", map[string]any{"command": "python3 ~/.claude/skills/x/y.py"}, proceeds},
 		{"reads them", "Read", map[string]any{"file_path": "/home/u/.claude/settings.json"}, proceeds},
 		{"reads them by a command", "Bash", map[string]any{"command": "cat /home/u/.claude/settings.json"}, proceeds},
 		{"writes about them", "Write", map[string]any{"file_path": "/r/README.md", "content": "Put this\ninto ~/.claude/settings.json\n"}, proceeds},
 		{"a namesake", "Write", map[string]any{"file_path": "/r/settings.json", "content": "{}"}, proceeds},
 	} {
-		r := hookOn(t, with(claudePayload(sample{}), map[string]any{"tool_name": tt.tool, "tool_input": tt.input}), hookadapter.Config{Settings: own})
+		r := hookOn(t, with(claudePayload(sample{}), map[string]any{"tool_name": tt.tool, "tool_input": tt.input, "cwd": "/home/u/src/r"}), hookadapter.Config{Settings: own, Home: "/home/u"})
 		expect(t, tt.behaviour, r, "default", tt.want)
 	}
 }

@@ -57,6 +57,8 @@ type Config struct {
 	// Settings are files and folders, as absolute paths, that a call may not change without a person's yes. The files in
 	// which hosts keep their hooks are such files anyway.
 	Settings []string
+	// Home is the person's home folder, so that Settings below it are known however a call spells it. It may be empty.
+	Home string
 }
 
 // Questions says where a question is put to a person by the host. Elsewhere it becomes a denial, which says how a person
@@ -176,6 +178,7 @@ func answerTo(ctx context.Context, in *input, c Config) (r run) {
 	if r.call, err = h.read(p); err != nil {
 		return refuse(err.Error())
 	}
+	r.call.cwd = p.text("cwd")
 	j := judge(ctx, h, r.call, c)
 	r.judged = &j
 	r.decision, r.answer = h.answer(r.call, j, c.Questions)
@@ -257,7 +260,7 @@ func decide(ctx context.Context, h host, call toolCall, c Config) judgement {
 		Name: j.name, Args: args,
 		Host: h.name, Mode: call.mode, AgentID: call.agent, Session: call.session, CallID: call.id,
 	})
-	if file := settingsIn(j, args, c.Settings); file != "" {
+	if file := settingsIn(j, call.cwd, args, c); file != "" {
 		j.verdict.Decision = gate.Ask
 		j.verdict.Reason = "May the agent run " + quotedName(j.name) + "? It may change " + file +
 			", which decides whether agents are held to guards at all."

@@ -151,6 +151,10 @@ func TestGuardedCallRuns(t *testing.T) {
 	if r := call(); r != (ran{}) {
 		t.Errorf("after it was guarded: %+v, want silence", r)
 	}
+	beside := payload(t, map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "ssh web01 reboot; rm -rf /home/u/zr"}})
+	expect(t, "a command that also changes files", run(t.Context(), strings.NewReader(beside), c), "default", proceeds)
+	c.Settings = []string{"/home/u/zr"}
+	expect(t, "a command that also changes our settings", run(t.Context(), strings.NewReader(beside), c), "default", asked)
 	sim.Advance(time.Hour)
 	r := call()
 	expect(t, "an hour later", r, "default", blocked)

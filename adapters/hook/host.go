@@ -74,6 +74,7 @@ type toolCall struct {
 
 	event, mode        string
 	agent, session, id string
+	cwd                string // in which relative paths begin, empty where the host does not tell
 }
 
 func (c toolCall) nameIn(known *catalog.Catalog) catalog.Name {

@@ -1,8 +1,10 @@
 package hookadapter
 
 import (
+	"cmp"
 	"path"
 	"strings"
+	"unicode"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
@@ -19,41 +21,96 @@ var hookFiles = []string{
 	".clinerules/hooks/", "cline/rules/hooks/", "cline/hooks/", ".cline/settings.json",
 }
 
+// authored are parts of the paths of texts that bring commands, or hooks of their own, with them: what a skill or a command
+// runs as it is loaded never comes to the hook (hooks 1.1). A shell that names one mostly runs a program beside it.
+var authored = []string{".claude/skills/", ".claude/commands/", ".claude/agents/", ".claude/plugins/"}
+
 // settingsIn returns the file by which a call of the agent's own machine could rid itself of the hook, or "". An agent
-// that was refused may look for one. It goes by the text of the call: a guard rail, not a sandbox.
-func settingsIn(j judgement, args map[string]any, own []string) string {
-	if j.verdict.Decision != gate.NoOpinion || j.verdict.Class == catalog.ReadOnly {
+// that was refused may look for one. It goes by the text of the call: a guard rail, not a sandbox. A guard of a machine, or
+// an approval, is no leave for it.
+func settingsIn(j judgement, cwd string, args map[string]any, c Config) string {
+	runs := j.verdict.Decision == gate.NoOpinion || j.verdict.Decision == gate.Allow && j.name.BuiltIn
+	if !runs || j.verdict.Class == catalog.ReadOnly {
 		return ""
 	}
 	shell := j.entry != nil && len(j.entry.Command) > 0
+	own := c.ownFiles()
 	found := ""
 	eachText(args, func(text string) {
 		for line := range strings.Lines(text) {
 			// Of what a file tool is given, a path is one line, and a patch names its files on lines of its own.
 			isPath := shell || len(line) == len(text) || strings.HasPrefix(line, "*** ") || strings.HasPrefix(line, "+++ ")
-			if found == "" && isPath {
-				found = settingsFile(line, own)
+			if !isPath || found != "" {
+				continue
+			}
+			for _, spelling := range spellings(line, cwd) {
+				found = cmp.Or(found, settingsFile(spelling, own, shell))
 			}
 		}
 	})
 	return found
 }
 
-func settingsFile(text string, own []string) string {
+// ownFiles are the settings as a call may spell them: in full, and from the home folder on.
+func (c Config) ownFiles() []string {
+	var all []string
+	for _, file := range c.Settings {
+		if file = slashed(file); file == "" {
+			continue
+		}
+		all = append(all, file)
+		if below, isBelow := strings.CutPrefix(file, strings.TrimSuffix(slashed(c.Home), "/")+"/"); c.Home != "" && isBelow {
+			if !strings.Contains(below, "/") {
+				below = "/" + below
+			}
+			all = append(all, below)
+		}
+	}
+	return all
+}
+
+// maxSplit is how long a text may be to be read word by word.
+const maxSplit = 64 << 10
+
+// spellings are the ways to read a text as a path: as it stands, without its detours, and each word of it, from the folder
+// in which the call runs.
+func spellings(text, cwd string) []string {
+	text = slashed(strings.TrimSpace(text))
+	all := []string{text, path.Clean(text)}
+	if len(text) > maxSplit {
+		return all
+	}
+	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`;|&<>(){}=,", r) }) {
+		if !path.IsAbs(word) {
+			word = slashed(cwd) + "/" + word
+		}
+		all = append(all, path.Clean(word))
+	}
+	return all
+}
+
+func slashed(text string) string {
 	text = strings.ToLower(strings.ReplaceAll(text, `\`, "/"))
 	for strings.Contains(text, "//") {
 		text = strings.ReplaceAll(text, "//", "/")
 	}
-	text = strings.ReplaceAll(text, "/./", "/")
+	return strings.ReplaceAll(text, "/./", "/")
+}
+
+func settingsFile(text string, own []string, shell bool) string {
 	for _, file := range own {
-		if file != "" && strings.Contains(text, strings.ToLower(strings.ReplaceAll(file, `\`, "/"))) {
+		if strings.Contains(text, file) {
 			return "the settings of Zerto AI Rewind"
 		}
 	}
-	cleaned := path.Clean(text)
 	for _, file := range hookFiles {
-		if strings.Contains(text, file) || strings.Contains(cleaned, file) {
+		if strings.Contains(text, file) {
 			return "the host's settings of hooks (" + strings.TrimSuffix(file, "/") + ")"
+		}
+	}
+	for _, folder := range authored {
+		if !shell && strings.Contains(text, folder) {
+			return "what runs commands that no hook sees (" + strings.TrimSuffix(folder, "/") + ")"
 		}
 	}
 	return ""

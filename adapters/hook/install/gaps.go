@@ -9,7 +9,7 @@ var gaps = map[string][]string{
 		"--bare, --safe-mode and disableAllHooks switch hooks off; only those of managed settings stay",
 		"a session in the cloud does not read the settings of a person",
 		"there are reports of calls by subagents, and of MCP calls on Windows, that no hook saw",
-		"an agent that may write files may write these settings",
+		"an agent that may write files may write these settings: the hook asks about the plain ways of doing so, and knows no other",
 	},
 	"codex": {
 		"the call runs when the hook fails, cannot start or is too slow, and no setting changes that",
@@ -19,6 +19,7 @@ var gaps = map[string][]string{
 		"a question to a person is not possible: it becomes a refusal",
 	},
 	"cursor": {
+		"what writes files is not shown to the hook, settings of hooks included",
 		"a hooks.json with one event name that Cursor does not know is dropped as a whole, without a word",
 		"print mode runs fewer hooks, and an agent in the cloud reads the settings of the project alone",
 		"a question to a person was seen to be refused without being shown",
@@ -41,6 +42,7 @@ var gaps = map[string][]string{
 		"it may be that hooks of a person are read only where chat.hookFilesLocations names their folder",
 	},
 	"windsurf": {
+		"what writes files is not shown to the hook, settings of hooks included",
 		"the call runs when the hook exits with another code than 2; what happens when it is too slow is not documented",
 		"a question to a person is not possible: it becomes a refusal",
 	},

@@ -90,7 +90,8 @@ var hosts = []host{
 		project: below(dir, ".claude", "settings.json"),
 		form:    nested, events: []string{"PreToolUse"}, strict: true,
 		// Without ".*" an MCP matcher matches nothing; where there is no Git Bash, PowerShell takes Bash's place (hooks 1.2).
-		matcher: "mcp__.*|Bash|PowerShell",
+		// What writes files may write these settings (hooks 3, pitfall 48), or be the change of a machine of the person's own.
+		matcher: "mcp__.*|Bash|PowerShell|Edit|Write",
 		entry: func(binary, _ string) (handler, error) {
 			return handler{
 				Type: "command", Command: binary, Args: []string{"hook", "--host", "claude"},
@@ -102,7 +103,7 @@ var hosts = []host{
 		name: "codex", title: "Codex",
 		user:    below(codex, "hooks.json"),
 		project: below(dir, ".codex", "hooks.json"),
-		form:    nested, events: []string{"PreToolUse"}, strict: true, matcher: "mcp__.*|Bash",
+		form:    nested, events: []string{"PreToolUse"}, strict: true, matcher: "mcp__.*|Bash|apply_patch",
 		entry: shellEntry("codex", func(h *handler, line string) {
 			h.Type, h.Command, h.Timeout = "command", line, hookSeconds
 		}),
@@ -125,7 +126,7 @@ var hosts = []host{
 		name: "gemini", title: "Gemini CLI",
 		user:    below(home, ".gemini", "settings.json"),
 		project: below(dir, ".gemini", "settings.json"),
-		form:    nested, events: []string{"BeforeTool"}, matcher: "mcp_.*|run_shell_command",
+		form:    nested, events: []string{"BeforeTool"}, matcher: "mcp_.*|run_shell_command|write_file|replace",
 		entry: shellEntry("gemini", func(h *handler, line string) {
 			h.Type, h.Name, h.Command, h.Timeout = "command", "zerto-rewind", line, hookSeconds*1000
 		}),

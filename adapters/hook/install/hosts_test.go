@@ -73,15 +73,15 @@ func TestHostFailsClosedWhereItCan(t *testing.T) {
 	}
 }
 
-// TestMatcherMeetsEveryToolThatCanChangeAMachine covers pitfalls 26 and 41. Go's expressions read these as JavaScript does.
+// TestMatcherMeetsEveryToolThatCanChangeAMachine covers pitfalls 26, 41 and 48. Go's expressions read these as JavaScript does.
 func TestMatcherMeetsEveryToolThatCanChangeAMachine(t *testing.T) {
 	t.Parallel()
 	place := install.Place{Home: t.TempDir(), OS: "linux"}
 	exactName := regexp.MustCompile(`^[A-Za-z0-9_\- ,|]*$`)
 	for host, tools := range map[string][]string{
-		"claude": {"mcp__memory__create", "mcp__a-b__c", "mcp__plugin_x_y__z", "mcp__claude_ai_x__y", "Bash", "PowerShell"},
-		"codex":  {"mcp__memory__create", "Bash"},
-		"gemini": {"mcp_memory_create", "run_shell_command"},
+		"claude": {"mcp__memory__create", "mcp__a-b__c", "mcp__plugin_x_y__z", "mcp__claude_ai_x__y", "Bash", "PowerShell", "Edit", "MultiEdit", "Write", "NotebookEdit"},
+		"codex":  {"mcp__memory__create", "Bash", "apply_patch"},
+		"gemini": {"mcp_memory_create", "run_shell_command", "write_file", "replace"},
 	} {
 		_, matchers := handlers(t, host, place, binary)
 		for _, matcher := range matchers {

@@ -347,20 +347,20 @@ func TestOneEntryIsLeft(t *testing.T) {
 	const right = `{"type":"command","command":"/opt/zerto/bin/zerto-rewind","args":["hook","--host","claude"],"timeout":15,"onFailure":"block","statusMessage":"Is there a guard?"}`
 	moved := strings.Replace(right, "/opt/zerto/bin", "/usr/bin", 1)
 	for name, groups := range map[string]string{
-		"another path":        `{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + moved + `]}`,
-		"two of them":         `{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + right + `]},{"matcher":"*","hooks":[` + moved + `]}`,
-		"two in one group":    `{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + right + `,` + moved + `]}`,
-		"the same twice":      `{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + right + `]},{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + right + `]}`,
+		"another path":        `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + moved + `]}`,
+		"two of them":         `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + right + `]},{"matcher":"*","hooks":[` + moved + `]}`,
+		"two in one group":    `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + right + `,` + moved + `]}`,
+		"the same twice":      `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + right + `]},{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + right + `]}`,
 		"a shell's line":      `{"matcher":"*","hooks":[{"type":"command","command":"/old/zerto-rewind hook --host claude"}]}`,
 		"a quoted line":       `{"matcher":"*","hooks":[{"type":"command","command":"'/my tools/zerto-rewind' hook --host=claude"}]}`,
 		"a narrow matcher":    `{"matcher":"mcp__zerto","hooks":[` + right + `]}`,
 		"no matcher":          `{"hooks":[` + right + `]}`,
 		"a foreign member":    `{"matcher":"x","note":"mine","hooks":[` + right + `]}`,
 		"a foreign handler":   `{"matcher":"x","hooks":[` + right + `,{"type":"command","command":"lint"}]}`,
-		"asynchronous":        `{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + strings.Replace(right, `"timeout"`, `"async":true,"timeout"`, 1) + `]}`,
-		"a short time-out":    `{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + strings.Replace(right, "15", "1", 1) + `]}`,
-		"fails open":          `{"matcher":"mcp__.*|Bash|PowerShell","hooks":[` + strings.Replace(right, `"onFailure":"block",`, "", 1) + `]}`,
-		"blocks the group":    `{"matcher":"mcp__.*|Bash|PowerShell","onFailure":"block","hooks":[` + strings.Replace(right, `"onFailure":"block",`, "", 1) + `]}`,
+		"asynchronous":        `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + strings.Replace(right, `"timeout"`, `"async":true,"timeout"`, 1) + `]}`,
+		"a short time-out":    `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + strings.Replace(right, "15", "1", 1) + `]}`,
+		"fails open":          `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + strings.Replace(right, `"onFailure":"block",`, "", 1) + `]}`,
+		"blocks the group":    `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","onFailure":"block","hooks":[` + strings.Replace(right, `"onFailure":"block",`, "", 1) + `]}`,
 		"a binary of Windows": `{"matcher":"*","hooks":[{"type":"command","command":"C:\\Users\\First Last\\zerto-rewind.exe","args":["hook","--host","claude"]}]}`,
 	} {
 		t.Run(name, func(t *testing.T) {
