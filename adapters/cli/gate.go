@@ -62,6 +62,7 @@ func (a *app) gateOf(
 		OnMutating: onMutating,
 		Aliases:    rules.vmAliases,
 		Commands:   shell.Reader{LocalVM: rules.policy.LocalVM},
+		LocalVM:    rules.policy.LocalVM,
 		Ledger:     ledger,
 	})
 }

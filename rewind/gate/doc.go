@@ -5,7 +5,8 @@
 //
 // The verdict on a call:
 //
-//	its tool is local                        no opinion: it reaches no machine that a checkpoint could bring back
+//	its tool is local                        no opinion: it reaches no machine that a checkpoint could bring back,
+//	                                         unless it changes the agent's own and that is [Policy.LocalVM]
 //	it reads                                 allow
 //	anything else, while a freeze is on      deny
 //	it makes a recovery point                allow

@@ -116,6 +116,9 @@ type Policy struct {
 	OnMutating catalog.OnMutating
 	// Aliases are names of a person's for VMs, by alias. An alias is taken whatever its case, and before a VM of that name.
 	Aliases map[string]string
+	// LocalVM is the VM that the agent's own machine is, if it is one to be guarded: tools that change that machine need its
+	// guard then. Commands have to know it for themselves.
+	LocalVM string
 }
 
 const defaultMaxAge = 30 * time.Minute
@@ -209,6 +212,9 @@ func (g *Gate) understand(call Call) step {
 	switch {
 	case r.Kind == catalog.Undo:
 		return call.ask(r, "It deletes or rolls back recovery points, which no guard can bring back.")
+	case r.Scope == catalog.Local && r.Class != catalog.ReadOnly && g.policy.LocalVM != "":
+		r.Targets, r.TargetKnown, r.TargetProblem = []catalog.Target{{Value: g.policy.LocalVM}}, true, ""
+		return step{changing, v, r}
 	case r.Scope == catalog.Local:
 		v.Decision = NoOpinion
 		return step{free, v, r}

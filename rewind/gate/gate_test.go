@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
+	"github.com/zerto-rewind/zerto-rewind/catalog/shell"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
@@ -102,6 +104,33 @@ func TestVerdictsThatNeedNoGuard(t *testing.T) {
 		if v.Decision != tt.want || v.Reason == "" || v.Next != "" {
 			t.Errorf("%s: %s (%s), want %s", tt.behaviour, v.Decision, v.Reason, tt.want)
 		}
+	}
+}
+
+func TestChangeOfTheAgentsOwnMachineNeedsItsGuardWhereThatIsAProtectedVM(t *testing.T) {
+	t.Parallel()
+	var asked []string
+	source := func() (gate.Guards, error) {
+		return guardsFunc(func(_ context.Context, vm string, _ time.Duration) ([]*rewind.Guard, error) {
+			asked = append(asked, vm)
+			return nil, nil
+		}), nil
+	}
+	g := newGate(t, source, gate.Policy{LocalVM: "build01", Commands: shell.Reader{LocalVM: "build01"}})
+	for tool, want := range map[string]gate.Decision{
+		"Write": gate.Deny, "NotebookEdit": gate.Deny, "apply_patch": gate.Deny, "KillShell": gate.Deny,
+		"Read": gate.NoOpinion, "TodoWrite": gate.NoOpinion, "Skill": gate.NoOpinion,
+	} {
+		v := g.Decide(t.Context(), call("", tool, map[string]any{"file_path": "/etc/hosts"}))
+		if v.Decision != want || (want == gate.Deny) != cmp.Equal(v.Targets, []string{"build01"}) {
+			t.Errorf("%s: %s of %v (%s), want %s", tool, v.Decision, v.Targets, v.Reason, want)
+		}
+	}
+	if v := g.Decide(t.Context(), call("", "Bash", map[string]any{"command": "rm -rf /srv"})); v.Decision != gate.Deny {
+		t.Errorf("a command: %s (%s)", v.Decision, v.Reason)
+	}
+	if slices.ContainsFunc(asked, func(vm string) bool { return vm != "build01" }) {
+		t.Errorf("guards of %q were looked up", asked)
 	}
 }
 
