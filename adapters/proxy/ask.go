@@ -218,8 +218,8 @@ func (p *proxy) elicit(ctx context.Context, q question) (json.RawMessage, error)
 // answerQuestion hands an answer of the client to whoever asked, and reports whether it was to one of our questions.
 func (p *proxy) answerQuestion(m message) bool {
 	p.mu.Lock()
-	waiting, ours := p.questions[m.id]
-	delete(p.questions, m.id)
+	waiting, ours := p.questions[m.key]
+	delete(p.questions, m.key)
 	p.mu.Unlock()
 	if !ours {
 		return false

@@ -28,14 +28,14 @@ func (p *proxy) hold(ctx context.Context, m message) {
 	ctx, cancel := context.WithCancel(ctx)
 	h := &heldCall{cancel: cancel}
 	p.mu.Lock()
-	_, twice := p.held[m.id]
-	if _, sent := p.pending[m.id]; twice || sent {
+	_, twice := p.held[m.key]
+	if _, sent := p.pending[m.key]; twice || sent {
 		p.mu.Unlock()
 		cancel()
 		p.refuse(m.id, codeInvalidRequest, errors.New("another request with this id has not been answered"))
 		return
 	}
-	p.held[m.id] = h
+	p.held[m.key] = h
 	p.mu.Unlock()
 	p.calls.Go(func() {
 		defer cancel()
@@ -55,9 +55,9 @@ type outcome struct {
 
 func (p *proxy) conclude(m message, h *heldCall, o outcome) {
 	p.mu.Lock()
-	delete(p.held, m.id)
+	delete(p.held, m.key)
 	if o.line != nil && !h.gone {
-		p.pending[m.id] = o.pending
+		p.pending[m.key] = o.pending
 	}
 	gone := h.gone
 	p.mu.Unlock()
@@ -66,7 +66,7 @@ func (p *proxy) conclude(m message, h *heldCall, o outcome) {
 	case o.line != nil:
 		if err := p.forward(o.line); err != nil {
 			p.mu.Lock()
-			delete(p.pending, m.id)
+			delete(p.pending, m.key)
 			p.mu.Unlock()
 			p.refuse(m.id, codeServerEnded, err)
 		}
@@ -85,7 +85,7 @@ func (p *proxy) cancelHeld(params json.RawMessage) bool {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h, ok := p.held[string(told.RequestID)]
+	h, ok := p.held[idKey(told.RequestID)]
 	if ok {
 		h.gone = true
 		h.cancel()

@@ -32,6 +32,7 @@ const (
 type message struct {
 	line   []byte
 	id     string // as it stands on the wire, empty if there is none
+	key    string // the id in the one spelling that all ways to write it have here
 	method string
 	params json.RawMessage
 	isCall bool
@@ -47,6 +48,11 @@ func parseMessage(line []byte) (message, error) {
 	if !utf8.Valid(line) {
 		return m, errors.New("it is not valid UTF-8")
 	}
+	// In JSON it is a blank, but many a server reads its input as text, in which it ends a line: what stands between two of
+	// them would be a message of its own.
+	if bytes.ContainsRune(line, '\r') {
+		return m, errors.New("it holds a carriage return, which some readers take for the end of a line")
+	}
 	if bytes.HasPrefix(bytes.TrimSpace(line), []byte("[")) {
 		return m, errors.New("batches are not taken; send one message at a time")
 	}
@@ -55,6 +61,9 @@ func parseMessage(line []byte) (message, error) {
 		return m, err
 	}
 	if id, ok := members["id"]; ok && string(id) != "null" {
+		if m.key = idKey(id); m.key == "" {
+			return m, errors.New("its id is neither text nor a whole number")
+		}
 		m.id = string(id)
 	}
 	if err := exactly(members, envelope); err != nil {
@@ -72,6 +81,21 @@ func parseMessage(line []byte) (message, error) {
 	}
 	m.params, m.isCall = members["params"], m.method == methodCall
 	return m, nil
+}
+
+// idKey returns the one spelling of an id, or "" for what is none: a server may answer "a" to what was asked as "\u0061".
+func idKey(id json.RawMessage) string {
+	if len(id) > 0 && id[0] == '"' {
+		var text string
+		if gate.HasLoneSurrogate(id) || json.Unmarshal(id, &text) != nil {
+			return ""
+		}
+		return string(encode(text))
+	}
+	if digits := bytes.TrimPrefix(id, []byte("-")); len(digits) == 0 || len(bytes.Trim(digits, "0123456789")) > 0 {
+		return ""
+	}
+	return string(id)
 }
 
 // exactly refuses names that a reader which ignores case would take for one of those that matter.

@@ -87,7 +87,7 @@ func Run(ctx context.Context, host, server Streams, config Config) error {
 	select {
 	case err = <-hostEnded:
 		cancel(errors.New("the host ended"))
-		p.calls.Wait()
+		withinLimit(p.calls.Wait)
 		closeInput()
 		select {
 		case readErr := <-serverEnded:
@@ -97,18 +97,33 @@ func Run(ctx context.Context, host, server Streams, config Config) error {
 		}
 	case err = <-serverEnded:
 		cancel(ErrServerEnded)
-		p.calls.Wait()
-		p.failPending(err)
+		withinLimit(func() {
+			p.calls.Wait()
+			p.failPending(err)
+		})
 		return errors.Join(ErrServerEnded, err)
 	case <-ctx.Done():
-		p.calls.Wait()
+		withinLimit(p.calls.Wait)
 		closeInput()
 		return context.Cause(ctx)
 	}
 }
 
-// closingLimit is how long a server may take to end after its input did.
+// closingLimit is how long a server may take to end after its input did, and a host to take what it is still told.
 const closingLimit = 10 * time.Second
+
+// withinLimit does not wait for ever for what has to be written to a host that reads no more.
+func withinLimit(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	select {
+	case <-done:
+	case <-time.After(closingLimit):
+	}
+}
 
 type proxy struct {
 	Config
@@ -175,7 +190,7 @@ func (p *proxy) route(ctx context.Context, m message) error {
 	}
 	if m.method != "" && m.id != "" {
 		p.mu.Lock()
-		p.pending[m.id] = pending{method: m.method}
+		p.pending[m.key] = pending{method: m.method}
 		p.mu.Unlock()
 	}
 	return p.forward(m.line)
@@ -226,8 +241,8 @@ func (p *proxy) seen(line []byte) []byte {
 		return line
 	}
 	p.mu.Lock()
-	asked, ok := p.pending[string(m.ID)]
-	delete(p.pending, string(m.ID))
+	asked, ok := p.pending[idKey(m.ID)]
+	delete(p.pending, idKey(m.ID))
 	p.mu.Unlock()
 	switch {
 	case !ok || len(m.Result) == 0:
