@@ -28,9 +28,9 @@ type world struct {
 	session *rewind.Session
 }
 
-func newWorld(t *testing.T) *world {
+func newWorld(t *testing.T, opts ...zvmtest.Option) *world {
 	t.Helper()
-	s := zvmtest.Start(t, zvmtest.WithProfile(zvmtest.Quick), withinReach(t))
+	s := zvmtest.Start(t, append([]zvmtest.Option{zvmtest.WithProfile(zvmtest.Quick), withinReach(t)}, opts...)...)
 	vpg := s.AddVPG("web", zvmtest.VPGConfig{})
 	s.AddVM("web01", vpg)
 	client, err := zvm.New(s.URL(), zvm.Password(s.Username(), s.Password()), zvm.WithRootCAs(s.CertPool()))
