@@ -185,4 +185,3 @@ func TestAHostThatReadsNoMoreHoldsNothingUp(t *testing.T) {
 		})
 	}
 }
-
