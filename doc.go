@@ -9,12 +9,17 @@
 //	adapters/cli                the command line
 //	adapters/mcp                the tools for a Model Context Protocol server, yours or our own
 //	adapters/hook               the pre-tool-use hook of agent hosts
+//	adapters/hook/install       what puts the hook and the MCP server into the settings of agent hosts
+//	adapters/proxy              what stands before another MCP server, and lets no call change what is not guarded
+//	adapters/ledger             what the adapters remember and share: guards, approvals, a freeze, the record
 //	rewind                      the loop: find protection, guard, find again, browse, recover
 //	rewind/gate                 may this tool call run now?
 //	catalog                     what a tool is: read_only, mutating, unknown
+//	catalog/file                the catalogue of a user's own, on disk
 //	catalog/shell               which machines a command line addresses, and whether it only reads there
 //	zvm                         the client of the ZVM REST API
 //	zvm/zvmtest                 a simulated ZVM, for tests: ours and yours
+//	zvm/zvmtest/conformance     what a ZVM, simulated or real, is asked to find out how it answers
 //	task                        what a Zerto task is, and how one waits for it
 //
 // Start at package rewind. A program that imports it compiles none of the adapters.

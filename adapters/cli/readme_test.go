@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/zerto-rewind/zerto-rewind/adapters/hook/install"
 )
 
 // mcpReadme tells a person what to paste where.
@@ -131,6 +133,42 @@ func TestReadmesNameCommandsThatExist(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+func TestCatalogueOfTheReadmeIsValid(t *testing.T) {
+	t.Parallel()
+	w := &world{t: t}
+	catalogues := 0
+	for _, m := range fenced.FindAllStringSubmatch(readme(t, "../../README.md"), -1) {
+		if m[1] != "json" {
+			continue
+		}
+		catalogues++
+		file := filepath.Join(t.TempDir(), "catalog.json")
+		if err := os.WriteFile(file, []byte(m[2]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		w.mustRun("catalog", "validate", file)
+	}
+	if catalogues == 0 {
+		t.Error("README.md shows no catalogue")
+	}
+}
+
+// TestReadmeTellsWhatDoctorTells holds the table of hosts to what doctor says of each.
+func TestReadmeTellsWhatDoctorTells(t *testing.T) {
+	t.Parallel()
+	page := readme(t, "../../README.md")
+	for _, host := range install.Hosts() {
+		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(install.Title(host)) + ` \| .*` + "`" + `hook install ` + host + "`" + `.*$`).FindString(page)
+		if row == "" {
+			t.Errorf("README.md has no row for %s", install.Title(host))
+			continue
+		}
+		if gap := install.Gaps(host)[0]; !strings.Contains(row, gap) {
+			t.Errorf("README.md does not say of %s: %s", install.Title(host), gap)
 		}
 	}
 }
