@@ -10,6 +10,15 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
+// frozen returns the freeze in force, nil when there is none.
+func (a *app) frozen(ctx context.Context) (*gate.Freeze, error) {
+	l, err := a.ledger(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return l.Frozen(ctx)
+}
+
 // unfrozen returns the ledger to record a person's yes in before anything is done on it, and an error where it may not be
 // done: nothing runs unrecorded, and nothing that was frozen while the person thought.
 func (a *app) unfrozen(ctx context.Context) (*ledger.Ledger, error) {

@@ -77,7 +77,7 @@ func (a *app) mcpOptions(recoverDir string) ([]mcpadapter.Option, error) {
 		mcpadapter.WithLogger(a.log), mcpadapter.WithVersion(readBuild().Version), mcpadapter.WithRecoverDir(recoverDir),
 	}
 	if _, err := a.reader().stateDir(); err == nil {
-		options = append(options, mcpadapter.WithGuardLister(a.lateGuards), mcpadapter.WithGuarded(a.noteGuard))
+		options = append(options, mcpadapter.WithGuardLister(a.lateGuards), mcpadapter.WithGuarded(a.noteGuard), mcpadapter.WithFreeze(a.frozen))
 	}
 	if agent := a.reader().text(setAgent); agent != "" {
 		options = append(options, mcpadapter.WithAgent(agent))

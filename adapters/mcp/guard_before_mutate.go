@@ -42,9 +42,11 @@ func (t *toolset) guardTool() (tool, error) {
 			vms.MinItems, vms.MaxItems = jsonschema.Ptr(1), jsonschema.Ptr(maxGuardedVMs)
 			vms.Items.MinLength, vms.Items.MaxLength = jsonschema.Ptr(1), jsonschema.Ptr(maxTextLength)
 		},
-		untouched: "The change is not guarded and nothing was inserted. Do not make the change.",
+		untouched: notGuarded,
 	}, t.guard)
 }
+
+const notGuarded = "The change is not guarded and nothing was inserted. Do not make the change."
 
 func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult, error) {
 	vms := in.VMs
@@ -52,11 +54,14 @@ func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult,
 	case in.VM != "" && len(in.VMs) > 0, in.VM == "" && len(in.VMs) == 0:
 		return guardResult{}, &refused{refusalError{
 			Code: codeInvalidArguments, Message: "Exactly one of the arguments vm and vms has to be given.",
-			NotDone:  "The change is not guarded and nothing was inserted. Do not make the change.",
+			NotDone:  notGuarded,
 			NextStep: "Call again with one of them.",
 		}}
 	case in.VM != "":
 		vms = []string{in.VM}
+	}
+	if err := t.unfrozen(ctx, notGuarded); err != nil {
+		return guardResult{}, err
 	}
 	g, err := c.session.ProtectAll(ctx, vms, rewind.Change{ID: in.ChangeID, Action: in.Action, Agent: t.agentOf(c)})
 	if err != nil {

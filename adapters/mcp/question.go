@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -29,6 +30,27 @@ type HumanAnswer struct {
 // WithAnswers has record told of every yes before anything is done on it; where it fails, nothing is done.
 func WithAnswers(record func(context.Context, HumanAnswer) error) Option {
 	return func(t *toolset) error { t.recordAnswer = record; return nil }
+}
+
+// WithFreeze has the tools that insert, start or stop anything ask whether a freeze is in force, and refuse while it is.
+// Where that cannot be known, they go by what else they need: the one that guards needs no more, as a gate lets it run too.
+func WithFreeze(inForce func(context.Context) (*gate.Freeze, error)) Option {
+	return func(t *toolset) error { t.freeze = inForce; return nil }
+}
+
+func (t *toolset) unfrozen(ctx context.Context, untouched string) error {
+	if t.freeze == nil {
+		return nil
+	}
+	freeze, err := t.freeze(ctx)
+	if err != nil || freeze == nil {
+		return nil //nolint:nilerr // as WithFreeze says
+	}
+	return &refused{refusalError{
+		Code: codeFrozen, Message: "A person froze everything but reads.", NotDone: untouched,
+		NextStep: "Tell the human, who alone can lift it, at a terminal, with: zerto-rewind thaw.",
+		Detail:   fmt.Sprintf("frozen by %s at %s: %s", freeze.By, freeze.At.UTC().Format(time.RFC3339), freeze.Reason),
+	}}
 }
 
 // questionKey is the key of our one question among those of a result: clients of the legacy era can be asked only one
@@ -103,6 +125,9 @@ func (t *toolset) ask(c call, tool, object string, form *mcp.ElicitParams, field
 // confirm has a person type the VM's name before something is started or stopped. Where the client cannot ask, the
 // refusal names the command that does the same at a terminal.
 func (t *toolset) confirm(ctx context.Context, c call, k confirmation) error {
+	if err := t.unfrozen(ctx, k.untouched); err != nil {
+		return err
+	}
 	if !c.canAsk() {
 		return &refused{refusalError{
 			Code: codeNeedsHuman, Message: "A human has to agree to this, and this client cannot ask them.", NotDone: k.untouched,

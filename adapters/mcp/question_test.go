@@ -11,6 +11,7 @@ import (
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
@@ -224,6 +225,32 @@ func TestLaw6_AnAnswerThatCannotBeRecordedIsNone(t *testing.T) {
 		if n := w.startedTests(); n != 0 {
 			t.Errorf("%d tests were started", n)
 		}
+	})
+}
+
+func TestFreezeStopsTheToolsOfTheServerToo(t *testing.T) {
+	t.Parallel()
+	inBothEras(t, func(t *testing.T, era string) {
+		w, _, g := guarded(t)
+		var freeze *gate.Freeze
+		var failing error
+		option := mcpadapter.WithFreeze(func(context.Context) (*gate.Freeze, error) { return freeze, failing })
+		var asked []string
+		client := connect(t, w.server(t, option), era, asking("accept", map[string]any{"vm": "app01"}, &asked))
+		change, guard := g.Record().ChangeID, args{"vm": "app01", "action": "upgrade"}
+		freeze = &gate.Freeze{By: "kim", Reason: "an odd night"}
+		tags := w.zvm.Count("POST", "/v1/vpgs/*/checkpoints")
+		for tool, a := range map[string]args{guardTool: guard, startTest: {"changeId": change, "vm": "app01"}} {
+			if f := refusedCall(t, client, tool, a); f.Code != "frozen" || !strings.Contains(f.Detail, "an odd night") {
+				t.Errorf("%s: %+v", tool, f)
+			}
+		}
+		if len(asked) != 0 || w.startedTests() != 0 || w.zvm.Count("POST", "/v1/vpgs/*/checkpoints") != tags {
+			t.Errorf("frozen: %d questions, %d tests", len(asked), w.startedTests())
+		}
+		call[any](t, client, "zerto_list_guards", args{"vm": "app01"})
+		freeze, failing = nil, errors.New("the ledger is locked")
+		call[any](t, client, guardTool, guard)
 	})
 }
 

@@ -33,6 +33,7 @@ const (
 	codeFailed           = "failed"
 	codeNeedsHuman       = "needs_human"
 	codeNoConsent        = "no_consent"
+	codeFrozen           = "frozen"
 )
 
 const (

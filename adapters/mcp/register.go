@@ -28,6 +28,7 @@ type toolset struct {
 	patience     time.Duration
 	sealer       *gate.Sealer
 	recordAnswer func(context.Context, HumanAnswer) error
+	freeze       func(context.Context) (*gate.Freeze, error)
 	addMutating  AddMutating
 	guardLister  GuardLister
 	made         *made
