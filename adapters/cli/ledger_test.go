@@ -113,6 +113,29 @@ func TestFreezeHoldsForTheHookUntilThaw(t *testing.T) {
 	}
 }
 
+func TestGuardOfAClosedChangeLetsNothingRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.guard()
+	if o := w.stop("web01"); o != (outcome{}) {
+		t.Fatalf("guarded: %+v, want silence", o)
+	}
+	if o := w.run("close", "another"); o.code != 5 || !strings.Contains(o.err, "verify --change another") {
+		t.Errorf("a change that nobody knows: %+v", o)
+	}
+	for range 2 {
+		if out := w.mustRun("close", "c1", "--json").out; !strings.Contains(out, `"closed": true`) {
+			t.Errorf("%s", out)
+		}
+	}
+	if o := w.stop("web01"); !strings.Contains(o.out, `"deny"`) || !strings.Contains(o.out, "is over") {
+		t.Errorf("closed: %+v", o)
+	}
+	if n := strings.Count(w.mustRun("audit", "--json").out, `"kind":"closed"`); n != 1 {
+		t.Errorf("%d lines about the end, want 1", n)
+	}
+}
+
 // lines returns the record, without what differs between runs.
 func (w *world) lines() []string {
 	w.t.Helper()

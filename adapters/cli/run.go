@@ -150,6 +150,7 @@ Exit codes:
 		a.protect(),
 		a.guards(),
 		a.verify(),
+		a.settings.offline(a.closeChange(), setURL, setStateDir),
 		a.browse(),
 		a.diff(),
 		a.recover(),

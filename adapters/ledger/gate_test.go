@@ -145,7 +145,7 @@ func TestVoidAndClosedGuardsLetNothingRun(t *testing.T) {
 	s := newSite(t)
 	for vm, end := range map[string]func(gate.Claim) error{
 		"web01": func(c gate.Claim) error { return s.ledger.Void(t.Context(), c, "it was seen to be gone") },
-		"db01":  func(c gate.Claim) error { return s.ledger.CloseChange(t.Context(), c.Record.ChangeID) },
+		"db01":  func(c gate.Claim) error { _, err := s.ledger.CloseChange(t.Context(), c.Record.ChangeID); return err },
 	} {
 		for _, policy := range []gate.Policy{{}, {ProofAge: time.Hour}} {
 			s.protect(vm)
@@ -157,6 +157,23 @@ func TestVoidAndClosedGuardsLetNothingRun(t *testing.T) {
 			s.expect(g, "its end", "stop", vm, gate.Deny, "")
 		}
 	}
+}
+
+// TestGuardThatIsOverIsSoByEveryNameOfItsVM covers the agent that was denied under one name and tries another.
+func TestGuardThatIsOverIsSoByEveryNameOfItsVM(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.AddVM("app01", s.vpg).SetIPs("10.1.2.3")
+	record := s.protect("app01")
+	g := s.gate(gate.Policy{})
+	s.expect(g, "its address", "stop", "10.1.2.3", gate.Allow, "guarded")
+	closed, err := s.ledger.CloseChange(t.Context(), record.ChangeID)
+	if must(t, err); !closed {
+		t.Error("the change was not known")
+	}
+	s.expect(g, "its name", "stop", "app01", gate.Deny, "over")
+	s.expect(g, "its address", "stop", "10.1.2.3", gate.Deny, "over")
+	s.expect(g, "its id", "stop", string(record.VMs[0].ID), gate.Deny, "over")
 }
 
 func TestProofAgeSparesTheJournalsForAsLongAsItSays(t *testing.T) {
@@ -547,7 +564,8 @@ func TestTurnOfAProcessThatDiedIsTakenOverUnderTheSameChange(t *testing.T) {
 	if s.inserts() != 1 {
 		t.Errorf("%d tags, want one", s.inserts())
 	}
-	must(t, s.ledger.CloseChange(ctx, died.ChangeID))
+	_, err = s.ledger.CloseChange(ctx, died.ChangeID)
+	must(t, err)
 	if next, err := s.ledger.Begin(ctx, []string{"web01"}, time.Hour, s.clock.at); err != nil || next.ChangeID == died.ChangeID {
 		t.Errorf("begun %+v, %v; want a new change after the end of the old one", next, err)
 	}

@@ -123,8 +123,20 @@ func (l *Ledger) Void(ctx context.Context, claim gate.Claim, why string) error {
 	})
 }
 
-// CloseChange records that a change is over: its guard lets nothing run any more. Unknown changes are over already.
-func (l *Ledger) CloseChange(ctx context.Context, changeID string) error {
-	_, err := l.db.ExecContext(ctx, "UPDATE guards SET closed = 1 WHERE zvm = ? AND change = ?", l.o.ZVM, changeID)
-	return l.failed("closing a change", err)
+// CloseChange records that a change is over: its guard lets nothing run any more. It reports whether the ledger knows a guard
+// of that change; where it does not, nothing is recorded.
+func (l *Ledger) CloseChange(ctx context.Context, changeID string) (known bool, err error) {
+	err = l.change(ctx, "closing a change", func(tx *sql.Tx) error {
+		var open int
+		err := tx.QueryRowContext(ctx, "SELECT count(*) > 0, count(*) FILTER (WHERE closed = 0) FROM guards WHERE zvm = ? AND change = ?",
+			l.o.ZVM, changeID).Scan(&known, &open)
+		if err != nil || open == 0 {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, "UPDATE guards SET closed = 1 WHERE zvm = ? AND change = ?", l.o.ZVM, changeID); err != nil {
+			return err
+		}
+		return l.append(ctx, tx, gate.Event{Kind: gate.EventClosed, Changes: []string{changeID}})
+	})
+	return known && err == nil, err
 }

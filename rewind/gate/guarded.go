@@ -153,11 +153,15 @@ func (g *Gate) look(ctx, looking context.Context, ledger Ledger, guards Guards, 
 	if err != nil {
 		return finding{err: err}
 	}
+	known, err := byID(ctx, ledger, found, claims)
+	if err != nil {
+		return finding{err: fmt.Errorf("the ledger: %w", err)}
+	}
 	f.lacking = "no guard in the last " + inWords(g.policy.MaxAge)
 	for _, guard := range found {
 		lacking := g.lacking(guard)
 		if lacking == "" {
-			lacking = spent(guard, claims)
+			lacking = spent(guard, known)
 		}
 		if lacking == "" {
 			record := guard.Record()
@@ -172,6 +176,28 @@ func (g *Gate) look(ctx, looking context.Context, ledger Ledger, guards Guards, 
 		}
 	}
 	return f
+}
+
+// byID adds what the ledger claims of the VMs whose guards were found, by their ids: a call may name a VM by an address or a
+// host name, which the ledger does not know, and a guard that is over is so by every name.
+func byID(ctx context.Context, ledger Ledger, found []*rewind.Guard, claims []Claim) ([]Claim, error) {
+	if ledger == nil {
+		return claims, nil
+	}
+	all := slices.Clone(claims)
+	for _, guard := range found {
+		for _, vm := range guard.Record().VMs {
+			if slices.ContainsFunc(all, func(c Claim) bool { return c.VM.ID == vm.ID }) {
+				continue
+			}
+			more, err := ledger.Claims(ctx, string(vm.ID))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, more...)
+		}
+	}
+	return all, nil
 }
 
 // remember keeps the guard that was found, and voids those that should have been and were not.

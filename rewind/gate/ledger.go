@@ -118,8 +118,9 @@ const (
 	EventThawed    EventKind = "thawed"
 	EventGuarded   EventKind = "guarded"
 	EventVoid      EventKind = "void"
-	EventRuled     EventKind = "ruled" // a tool was classified
-	EventRan       EventKind = "ran"   // a call that was asked about ran, so a person had said yes
+	EventClosed    EventKind = "closed" // a change is over
+	EventRuled     EventKind = "ruled"  // a tool was classified
+	EventRan       EventKind = "ran"    // a call that was asked about ran, so a person had said yes
 )
 
 // Event is one line of the record. It holds no argument of a call but the names of machines.
