@@ -1,6 +1,7 @@
 package rewind
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"errors"
@@ -97,5 +98,42 @@ func TestSizesAboveFourGibibytesCount(t *testing.T) {
 		if err == nil {
 			t.Errorf("%d bytes passed for a file of %d", n, listed)
 		}
+	}
+}
+
+// counted tells how many bytes were read.
+type counted struct {
+	io.ReaderAt
+
+	n int64
+}
+
+func (c *counted) ReadAt(b []byte, at int64) (int, error) {
+	n, err := c.ReaderAt.ReadAt(b, at)
+	c.n += int64(n)
+	return n, err
+}
+
+// A zip's directory stands in memory. One that names more than the file is not read to its end; a file that is such a zip comes back.
+func TestTheDirectoryOfAZipIsReadInConstantMemory(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for range 40_000 {
+		if _, err := z.CreateHeader(&zip.FileHeader{Name: "data.bin"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	archive := &counted{ReaderAt: bytes.NewReader(b.Bytes())}
+	if _, err := onlyEntry(archive, int64(b.Len())); err == nil || archive.n > 1<<20 {
+		t.Errorf("%v, after %d of %d bytes", err, archive.n, b.Len())
+	}
+	var got bytes.Buffer
+	item := zvm.Item{Path: "Volume1/srv/data.bin", Size: int64(b.Len())}
+	if _, err := copyZip(&got, &b, item); err != nil || int64(got.Len()) != item.Size {
+		t.Errorf("%v, %d of %d bytes", err, got.Len(), item.Size)
 	}
 }

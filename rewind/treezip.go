@@ -139,7 +139,7 @@ func (t *treeWork) spoolZip(ctx context.Context, into spool, batch []zvm.Item) (
 	case n == most:
 		return nil, fmt.Errorf("the server sends a zip of %d bytes and more for files of %d", n, size)
 	}
-	return zip.NewReader(into, n)
+	return openZip(into, n, len(batch))
 }
 
 // entriesByName finds a zip's files by the last part of their names. Nothing is written under an entry's name: the files

@@ -110,10 +110,39 @@ func largestContainer(size int64) int64 {
 	return size + size>>8 + headers
 }
 
+// frugal reads so much of a zip and no more until it is open: the directory is held in memory, however long it was made.
+type frugal struct {
+	io.ReaderAt
+
+	left int64
+	open bool
+}
+
+func (f *frugal) ReadAt(b []byte, at int64) (int, error) {
+	if f.open {
+		return f.ReaderAt.ReadAt(b, at)
+	}
+	if f.left < int64(len(b)) {
+		return 0, errors.New("its directory is too long")
+	}
+	n, err := f.ReaderAt.ReadAt(b, at)
+	f.left -= int64(n)
+	return n, err
+}
+
+// openZip reads the directory of a zip that should hold a number of files.
+func openZip(archive io.ReaderAt, size int64, files int) (*zip.Reader, error) {
+	const end, entry = 256 << 10, 8 << 10 // the end has a comment of up to 64 KiB, and is looked for in two steps
+	reading := &frugal{ReaderAt: archive, left: end + int64(files)*entry}
+	z, err := zip.NewReader(reading, size)
+	reading.open = true
+	return z, err
+}
+
 // onlyEntry returns the one file that a zip holds. Its name does not matter where sizes tell what it is: the destination
 // was chosen by whoever asked.
 func onlyEntry(archive io.ReaderAt, size int64) (*zip.File, error) {
-	z, err := zip.NewReader(archive, size)
+	z, err := openZip(archive, size, 1)
 	if err != nil {
 		return nil, fmt.Errorf("reading the zip the server sent: %w", err)
 	}

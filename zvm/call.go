@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -150,16 +151,21 @@ func (c *Client) open(ctx context.Context, cl call, rawURL string) (*http.Respon
 	if err != nil {
 		return nil, err
 	}
-	target, err := c.sender.resolve(rawURL)
+	target, err := c.sender.resolve(rawURL, c.cfg.downloadOrigins...)
 	if err != nil {
 		return nil, x.failed(ctx, err)
+	}
+	send := c.send
+	if originOf(target) != originOf(c.sender.base) {
+		x.sender = newSender(&url.URL{Scheme: target.Scheme, Host: target.Host}, c.sender.transport, c.cfg)
+		send = sendUnsigned
 	}
 	x.target = target.String()
 	x.hide(append(partsOf(target), rawURL)...)
 	// The length has to be that of the file, not of a compressed form of it.
 	x.header.Set("Accept", "*/*")
 	x.header.Set("Accept-Encoding", "identity")
-	resp, err := c.send(ctx, x)
+	resp, err := send(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -187,8 +193,8 @@ func (x *exchange) refusePart(resp *http.Response) error {
 // downloadPath stands for a download link wherever a path is shown.
 const downloadPath = "(download link)"
 
-// resolve makes a link absolute and refuses it if it leads anywhere but to the configured origin.
-func (s *sender) resolve(rawURL string) (*url.URL, error) {
+// resolve makes a link absolute and refuses it if it leads anywhere but to the configured origin and those that are allowed.
+func (s *sender) resolve(rawURL string, allowed ...string) (*url.URL, error) {
 	link, err := url.Parse(strings.TrimSpace(rawURL))
 	if err != nil || strings.TrimSpace(rawURL) == "" {
 		return nil, errors.New("the link is not a URL")
@@ -201,7 +207,7 @@ func (s *sender) resolve(rawURL string) (*url.URL, error) {
 	}
 	target := base.ResolveReference(link)
 	target.Fragment, target.RawFragment = "", ""
-	if originOf(target) != originOf(s.base) || target.User != nil {
+	if origin := originOf(target); origin != originOf(s.base) && !slices.Contains(allowed, origin) || target.User != nil {
 		return nil, ErrForeignOrigin
 	}
 	return target, nil

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -167,5 +168,62 @@ func TestShortDownloadIsAnError(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// A link to another origin is followed only when that one is allowed. No token goes there, and no redirect leads on from there.
+func TestLaw7_AnAllowedDownloadOriginNeverSeesTheToken(t *testing.T) {
+	t.Parallel()
+	var home string
+	files := newFakeServer(t, func(w http.ResponseWriter, r *http.Request) {
+		if len(r.Header.Values("Authorization"))+len(r.Header.Values("Cookie")) != 0 {
+			t.Error("it was shown a token")
+		}
+		switch r.URL.Path {
+		case "/back":
+			http.Redirect(w, r, home+"/v1/downloads/x", http.StatusFound)
+		case "/refused":
+			w.WriteHeader(http.StatusUnauthorized)
+			_, _ = io.WriteString(w, "no MARKER-ticket")
+		default:
+			w.Header().Set("Content-Type", "application/octet-stream")
+			_, _ = io.WriteString(w, "file")
+		}
+	})
+	var asked atomic.Int64
+	f := newFakeServer(t, func(http.ResponseWriter, *http.Request) { asked.Add(1) })
+	home = f.URL
+	trust := f.pool()
+	trust.AddCert(files.Certificate())
+	allowing := f.client(t, WithRootCAs(trust), WithDownloadOrigin("https://other.example.com"), WithDownloadOrigin(strings.ToUpper(files.URL)+"/"))
+	if body, err := download(t, allowing, files.URL+"/x?t=MARKER-ticket"); body != "file" || err != nil {
+		t.Errorf("got %q, %v", body, err)
+	}
+	for path, want := range map[string]error{"/back": ErrForeignOrigin, "/refused": ErrUnauthorized} {
+		_, err := download(t, allowing, files.URL+path+"?t=MARKER-ticket")
+		if !errors.Is(err, want) {
+			t.Errorf("%s: got %v, want %v", path, err, want)
+		} else {
+			wantNoMarker(t, "the error", err.Error())
+		}
+	}
+	if asked.Load() != 0 || files.logins.Load() != 0 || f.logins.Load() != 0 {
+		t.Errorf("%d requests came back, %d and %d logins", asked.Load(), files.logins.Load(), f.logins.Load())
+	}
+	for _, c := range []*Client{f.client(t), f.client(t, WithDownloadOrigin("https://127.0.0.1:1"))} {
+		if _, err := download(t, c, files.URL+"/x"); !errors.Is(err, ErrForeignOrigin) {
+			t.Errorf("got %v, want ErrForeignOrigin", err)
+		}
+	}
+}
+
+func TestADownloadOriginIsSchemeHostAndPort(t *testing.T) {
+	t.Parallel()
+	for _, origin := range []string{"", "files.example.com", "http://files.example.com", "https://u:MARKER-p@files.example.com", "https://files.example.com/x", "https://files.example.com?x"} {
+		_, err := New("https://zvm.example.com", Password(testUser, testPassword), WithDownloadOrigin(origin))
+		var refused *OptionError
+		if !errors.As(err, &refused) || refused.Option != "WithDownloadOrigin" || strings.Contains(err.Error(), "MARKER") {
+			t.Errorf("%q: got %v", origin, err)
+		}
 	}
 }

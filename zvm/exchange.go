@@ -96,6 +96,18 @@ func (c *Client) send(ctx context.Context, x *exchange) (*http.Response, error) 
 	return resp, nil
 }
 
+// sendUnsigned performs an exchange with a server that is not to see the token.
+func sendUnsigned(ctx context.Context, x *exchange) (*http.Response, error) {
+	resp, err := x.attempts(ctx, "")
+	if err != nil {
+		return nil, x.failed(ctx, err)
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, x.refused(resp)
+	}
+	return resp, nil
+}
+
 // replay answers a 401: the bearer check came before the call, so nothing was done yet. A token that was refused when it was brand-new
 // may not be valid yet by the server's clock, so the replay waits a moment then.
 func (c *Client) replay(ctx context.Context, x *exchange, rejected token, first *http.Response) (*http.Response, error) {

@@ -213,7 +213,7 @@ type Download struct {
 }
 
 // DownloadFLR asks for the given paths of a ready session and opens the data. Servers answer with a link, which is
-// followed within the client's own origin only, or with the data itself; one file may come as it is or in a zip, several
+// followed within the client's own origin and those of [WithDownloadOrigin], or with the data itself; one file may come as it is or in a zip, several
 // come in a zip (zvm-wire 6.5).
 //
 // There is no limit on the whole transfer: the context ends it, and so does a stretch without a byte (see

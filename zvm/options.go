@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,6 +34,8 @@ type config struct {
 	clientID  string
 	tokenPath string
 	store     TokenCache
+	// downloadOrigins are those that links may lead to beside the server's own.
+	downloadOrigins []string
 
 	logger        *slog.Logger
 	userAgent     string
@@ -193,6 +196,20 @@ func WithTokenCache(store TokenCache) Option {
 		}
 		cfg.store = store
 		cfg.newIdentity = true
+		return nil
+	}
+}
+
+// WithDownloadOrigin allows download links to lead to one more origin, such as "https://files.example.com:9443", and may be given
+// several times: a server behind another name than it knows of sends links to its own. The token is never sent there, and a redirect
+// away from it is refused. The TLS options hold there as well, so that a pinned certificate has to be that origin's too.
+func WithDownloadOrigin(origin string) Option {
+	return func(cfg *config) error {
+		u, err := parseBaseURL(origin)
+		if err != nil || u.Path != "" {
+			return refuse("WithDownloadOrigin", "want an https address of scheme, host and port alone")
+		}
+		cfg.downloadOrigins = append(slices.Clip(cfg.downloadOrigins), originOf(u))
 		return nil
 	}
 }

@@ -44,6 +44,9 @@ func (a *app) dial(r *reader, url string) (*zvm.Client, error) {
 	if realm := r.text(r.as(setRealm)); realm != "" {
 		options = append(options, zvm.WithRealm(realm))
 	}
+	for origin := range strings.FieldsSeq(r.text(setDownloadOrigins)) {
+		options = append(options, zvm.WithDownloadOrigin(origin))
+	}
 	options = append(options, r.trust()...)
 	options = append(options, r.tokenCache()...)
 	if err := r.err(); err != nil {
@@ -93,7 +96,7 @@ func (r *reader) inOurWords(err error) error {
 	}
 	from, known := map[string]setting{
 		"WithRealm": setRealm, "WithClientID": setClientID, "WithRootCAs": setCAFile,
-		"WithCertSHA256": setCertSHA256, "WithInsecureSkipVerify": setInsecure,
+		"WithCertSHA256": setCertSHA256, "WithInsecureSkipVerify": setInsecure, "WithDownloadOrigin": setDownloadOrigins,
 	}[refused.Option]
 	if !known {
 		return err

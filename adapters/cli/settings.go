@@ -34,6 +34,7 @@ var (
 	setCAFile           = setting{"ca-file", "ZVM_CA_FILE", "PEM `file` of the authorities that may sign the ZVM's certificate"}
 	setCertSHA256       = setting{"cert-sha256", "ZVM_CERT_SHA256", "SHA-256 `fingerprint` of the ZVM's own certificate"}
 	setInsecure         = setting{"insecure-skip-verify", "ZVM_INSECURE_SKIP_VERIFY", "do not check the ZVM's certificate: whoever intercepts the connection reads the password"}
+	setDownloadOrigins  = setting{"download-origin", "ZVM_DOWNLOAD_ORIGIN", "`address` to which the ZVM's download links may lead beside its own; several with blanks between"}
 	setAgent            = setting{"agent", "ZERTO_REWIND_AGENT", "`name` of the agent, which goes into every tag"}
 	setHuman            = setting{"human", "ZERTO_REWIND_HUMAN", "`name` of the person the agent works for"}
 	setStateDir         = setting{"state-dir", "ZERTO_REWIND_STATE_DIR", "`folder` of the ledger, and of the tokens that --token-cache keeps (default ~/.local/state/zerto-rewind, or as the system says)"}
@@ -44,7 +45,7 @@ var (
 // texts and choices are the settings that have a flag.
 func texts() []setting {
 	return []setting{
-		setURL, setUsername, setPasswordFile, setClientID, setClientSecretFile, setRealm, setCAFile, setCertSHA256,
+		setURL, setUsername, setPasswordFile, setClientID, setClientSecretFile, setRealm, setCAFile, setCertSHA256, setDownloadOrigins,
 		setAgent, setHuman, setStateDir, setCatalog,
 	}
 }
