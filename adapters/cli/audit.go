@@ -21,7 +21,8 @@ func (a *app) audit() *cobra.Command {
 		Use:   "audit [--since 24h|7d]",
 		Short: "Show the record: which calls were judged, how and why, and what persons decided",
 		Long: `Audit shows the record of the ledger, oldest first, with --json as one JSON object per line. It holds every verdict but
-those on reads, every guard, approval, consent, freeze and thaw. Of the arguments of a call it has a keyed digest alone.`,
+those on reads and on what stays on the agent's own machine, and every guard, approval, consent, freeze and thaw. Of the
+arguments of a call it has a keyed digest alone.`,
 		Args: exactly(),
 	}, 0, func(ctx context.Context, _ []string) error {
 		l, err := a.ledger(ctx)
