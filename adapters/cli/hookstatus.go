@@ -84,7 +84,7 @@ func hookStateOf(ctx context.Context, hook install.Hook, place install.Place) ho
 		if hook.Scope == install.User || isOwn(e) {
 			problem = whyNotStarted(ctx, e, place)
 		}
-		if isScript(e.Binary) {
+		if !e.After && isScript(e.Binary) {
 			s.Warnings = append(s.Warnings, e.Binary+" is a script: when its interpreter is missing the host lets every call run")
 		}
 		s.Entries = append(s.Entries, hookEntry{e.Event, e.Binary, e.Argv, e.Line, problem == ""})
@@ -116,6 +116,8 @@ func whyNotStarted(ctx context.Context, e install.Entry, place install.Place) st
 	switch {
 	case err != nil:
 		return fmt.Sprintf("the hook does not start: %v", err)
+	case e.After && o.ExitCode == exitDone && o.Stdout == "":
+		return ""
 	case !o.Answered():
 		return fmt.Sprintf("what the settings start does not answer as the hook does: it exits %d: %s", o.ExitCode, firstLine(o.Stderr, o.Stdout))
 	}

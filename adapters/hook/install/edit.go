@@ -11,11 +11,11 @@ import (
 
 // installed returns what a file holds after an installation.
 func (h *host) installed(file string, data []byte, k Hook, p Place) ([]byte, error) {
-	entry, err := h.entry(k.Binary, p.system())
-	if err != nil {
-		return nil, err
-	}
 	if h.form == script {
+		entry, err := h.entry(k.Binary, p.system())
+		if err != nil {
+			return nil, err
+		}
 		return h.writeScript(file, data, entry, k.Binary, p)
 	}
 	d, err := parseDocument(file, data)
@@ -23,6 +23,10 @@ func (h *host) installed(file string, data []byte, k Hook, p Place) ([]byte, err
 		return nil, err
 	}
 	for _, event := range h.events {
+		entry, err := h.entryFor(event, k.Binary, p.system())
+		if err != nil {
+			return nil, err
+		}
 		if err := h.put(d, event, entry, k.Binary, p); err != nil {
 			return nil, err
 		}
@@ -40,7 +44,7 @@ func (h *host) installed(file string, data []byte, k Hook, p Place) ([]byte, err
 func (h *host) put(d *document, event string, entry handler, binary string, p Place) error {
 	var content any = entry
 	if h.form == nested {
-		content = group{Matcher: h.matcher, Hooks: []handler{entry}}
+		content = group{Matcher: h.matcherFor(event), Hooks: []handler{entry}}
 	}
 	found, err := h.find(d, binary, p)
 	if err != nil {

@@ -14,6 +14,8 @@ import (
 // Entry is one place at which a host's settings run our hook.
 type Entry struct {
 	Event string
+	// After says that the event comes after a tool: what runs there notes something, and blocks nothing.
+	After bool
 	// Binary is the program as the settings name it.
 	Binary string
 	// Argv is how the host starts it without a shell, Line how it does with one. One of them is set.
@@ -164,7 +166,7 @@ func (h *host) entryOf(v *hujson.Value, event, binary string, p Place) (Entry, b
 	if decode(v, &raw) != nil {
 		return Entry{}, false
 	}
-	e := Entry{Event: event}
+	e := Entry{Event: event, After: event == h.after}
 	command, _ := raw["command"].(string)
 	argv := []string{command}
 	if args, ok := raw["args"].([]any); ok {
@@ -185,7 +187,7 @@ func (h *host) entryOf(v *hujson.Value, event, binary string, p Place) (Entry, b
 	}
 	e.Binary = argv[0]
 	if slices.Contains(h.events, event) {
-		e.Drift = h.drift(raw, e.Binary, p)
+		e.Drift = h.drift(event, raw, e.Binary, p)
 	}
 	return e, true
 }
@@ -205,8 +207,8 @@ func samePath(a, b string) bool {
 }
 
 // drift tells in which members a handler differs from the one that an installation would write for the same binary.
-func (h *host) drift(raw map[string]any, binary string, p Place) []string {
-	want, err := h.entry(binary, p.system())
+func (h *host) drift(event string, raw map[string]any, binary string, p Place) []string {
+	want, err := h.entryFor(event, binary, p.system())
 	if err != nil {
 		return []string{err.Error()}
 	}
@@ -229,10 +231,10 @@ func (h *host) drift(raw map[string]any, binary string, p Place) []string {
 
 func (h *host) groupDrift(v *hujson.Value, event string) []string {
 	var raw map[string]any
-	if !slices.Contains(h.events, event) || decode(v, &raw) != nil || raw["matcher"] == h.matcher {
+	if !slices.Contains(h.events, event) || decode(v, &raw) != nil || raw["matcher"] == h.matcherFor(event) {
 		return nil
 	}
-	return []string{fmt.Sprintf("the matcher is not %q", h.matcher)}
+	return []string{fmt.Sprintf("the matcher is not %q", h.matcherFor(event))}
 }
 
 func keys(maps ...map[string]any) func(yield func(string) bool) {

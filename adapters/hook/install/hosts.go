@@ -17,6 +17,8 @@ type host struct {
 	form          form
 	events        []string // on which the hook runs, in the host's spelling
 	matcher       string   // of a nested entry
+	// after is the one of the events, if any, that comes after a tool: the hook notes there that a person has agreed.
+	after, afterMatcher string
 	// known are all events of a host that drops a file in which another stands (hooks 3, pitfall 25).
 	known []string
 	// versioned files hold "version": 1.
@@ -88,7 +90,9 @@ var hosts = []host{
 		name: "claude", title: "Claude Code",
 		user:    below(claude, "settings.json"),
 		project: below(dir, ".claude", "settings.json"),
-		form:    nested, events: []string{"PreToolUse"}, strict: true,
+		form:    nested, events: []string{"PreToolUse", "PostToolUse"}, strict: true,
+		// A person's yes counts only for tools of servers.
+		after: "PostToolUse", afterMatcher: "mcp__.*",
 		// Without ".*" an MCP matcher matches nothing; where there is no Git Bash, PowerShell takes Bash's place (hooks 1.2).
 		// What writes files may write these settings (hooks 3, pitfall 48), or be the change of a machine of the person's own.
 		matcher: "mcp__.*|Bash|PowerShell|Edit|Write",
@@ -162,6 +166,23 @@ var hosts = []host{
 			return shellEntry("cline", func(h *handler, line string) { h.Command = line })(binary, system)
 		},
 	},
+}
+
+// entryFor returns the handler of one event. After a tool there is nothing to block.
+func (h *host) entryFor(event, binary, system string) (handler, error) {
+	entry, err := h.entry(binary, system)
+	if event == h.after {
+		entry.Args = append(entry.Args, "--event", "post")
+		entry.OnFailure, entry.StatusMessage = "", ""
+	}
+	return entry, err
+}
+
+func (h *host) matcherFor(event string) string {
+	if event == h.after {
+		return h.afterMatcher
+	}
+	return h.matcher
 }
 
 func (h *host) mode(scope Scope) fs.FileMode {

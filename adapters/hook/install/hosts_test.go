@@ -15,7 +15,7 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/adapters/hook/install"
 )
 
-// handlers returns the handlers that an installation writes, and the matcher around each.
+// handlers returns the handlers that an installation writes for before a tool runs, and the matcher around each.
 func handlers(t *testing.T, host string, place install.Place, program string) (all []map[string]any, matchers []string) {
 	t.Helper()
 	c, err := install.Plan(install.Hook{Host: host, Scope: install.User, Binary: program}, place)
@@ -26,7 +26,10 @@ func handlers(t *testing.T, host string, place install.Place, program string) (a
 	if err := json.Unmarshal(c.After, &settings); err != nil {
 		t.Fatalf("%s: %v:\n%s", host, err, c.After)
 	}
-	for _, entries := range settings.Hooks {
+	for event, entries := range settings.Hooks {
+		if event == "PostToolUse" {
+			continue
+		}
 		for _, e := range entries {
 			inner, isNested := e["hooks"].([]any)
 			if !isNested {
@@ -181,6 +184,28 @@ func TestOnlyEventsThatTheHostKnowsAreUsed(t *testing.T) {
 	// The generic hook would run a second time for the same call.
 	if strings.Contains(b.text(), "preToolUse") {
 		t.Errorf("%s", b.text())
+	}
+}
+
+func TestClaudeTellsAfterAToolAndBlocksNothingThen(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "claude")
+	b.install()
+	var settings struct {
+		Hooks struct{ PostToolUse []map[string]any }
+	}
+	if err := json.Unmarshal([]byte(b.text()), &settings); err != nil {
+		t.Fatal(err)
+	}
+	want := []map[string]any{{"matcher": "mcp__.*", "hooks": []any{map[string]any{
+		"type": "command", "command": binary, "args": []any{"hook", "--host", "claude", "--event", "post"}, "timeout": 15.0,
+	}}}}
+	if diff := cmp.Diff(want, settings.Hooks.PostToolUse); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s, err := install.Inspect(b.hook, b.place)
+	if err != nil || len(s.Drift()) != 0 || len(s.Entries) != 2 || s.Entries[0].After == s.Entries[1].After {
+		t.Errorf("%+v, %v", s, err)
 	}
 }
 
