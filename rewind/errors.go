@@ -1,6 +1,7 @@
 package rewind
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strconv"
@@ -90,15 +91,28 @@ type PartialGuardError struct {
 	Failed   []VPGFailure
 }
 
-// VPGFailure is what happened at one VPG.
+// VPGFailure is what happened at one VPG. Its JSON form has the words of Err as "reason".
 type VPGFailure struct {
-	VPGID   zvm.VPGID
-	VPGName string
+	VPGID   zvm.VPGID `json:"vpgId"`
+	VPGName string    `json:"vpgName"`
 	// Tag is the name that was sent, or may have been, empty when nothing was. A checkpoint of that name may stand in
 	// the journal.
-	Tag    string
-	TaskID zvm.TaskID // empty when none is known
-	Err    error
+	Tag    string     `json:"tag"`
+	TaskID zvm.TaskID `json:"taskId"` // empty when none is known
+	Err    error      `json:"-"`
+}
+
+// MarshalJSON writes the frozen form. It does not fail.
+func (f VPGFailure) MarshalJSON() ([]byte, error) {
+	type members VPGFailure
+	reason := ""
+	if f.Err != nil {
+		reason = f.Err.Error()
+	}
+	return json.Marshal(struct {
+		members
+		Reason string `json:"reason"`
+	}{members(f), reason})
 }
 
 func (e *PartialGuardError) Error() string {
@@ -226,14 +240,14 @@ func (e *NotDownloadableError) Error() string {
 }
 
 // LeftOpenError says that something could not be closed, and how to close it. What was asked for may have been done all
-// the same: see the result beside it.
+// the same: see the result beside it. Its JSON form leaves Err out.
 type LeftOpenError struct {
-	What string // "FLR session"
-	ID   string
+	What    string `json:"what"` // "FLR session"
+	ID      string `json:"id"`
+	Command string `json:"command"` // closes it
 	// MayBe is true when it is not known to be open: the answer of the call that may have opened it was lost.
-	MayBe   bool
-	Command string // closes it
-	Err     error
+	MayBe bool  `json:"mayBe"`
+	Err   error `json:"-"`
 }
 
 func (e *LeftOpenError) Error() string {

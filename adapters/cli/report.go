@@ -19,31 +19,13 @@ type errorReport struct {
 	ChangeID string `json:"changeId,omitempty"`
 	// Tagged are the checkpoints of the change that stand, Failed the VPGs that have none, or may come to have one.
 	Tagged     []rewind.TaggedCheckpoint `json:"tagged,omitempty"`
-	Failed     []failedVPG               `json:"failed,omitempty"`
+	Failed     []rewind.VPGFailure       `json:"failed,omitempty"`
 	TaskIDs    []zvm.TaskID              `json:"taskIds,omitempty"` // of tasks that may still be running
 	Candidates []rewind.Protection       `json:"candidates,omitempty"`
 	Paths      []string                  `json:"paths,omitempty"`
 	VPGs       []string                  `json:"vpgs,omitempty"` // to choose from
-	LeftOpen   *leftOpen                 `json:"leftOpen,omitempty"`
+	LeftOpen   *rewind.LeftOpenError     `json:"leftOpen,omitempty"`
 	Hints      []string                  `json:"hints,omitempty"` // for people
-}
-
-// failedVPG is a VPG without a proven checkpoint of the change.
-type failedVPG struct {
-	VPGID   zvm.VPGID `json:"vpgId"`
-	VPGName string    `json:"vpgName"`
-	// Tag is the name under which a checkpoint may come to stand, empty when none can.
-	Tag     string     `json:"tag"`
-	TaskID  zvm.TaskID `json:"taskId"`
-	Message string     `json:"message"`
-}
-
-// leftOpen names what has to be closed by hand.
-type leftOpen struct {
-	What    string `json:"what"`
-	ID      string `json:"id"`
-	Command string `json:"command"`
-	MayBe   bool   `json:"mayBe"` // whether it is open is not known
 }
 
 func report(err error) errorReport {
@@ -59,9 +41,8 @@ func report(err error) errorReport {
 		open        *rewind.LeftOpenError
 	)
 	if errors.As(err, &partial) {
-		r.ChangeID, r.Tagged = partial.ChangeID, partial.Tagged
+		r.ChangeID, r.Tagged, r.Failed = partial.ChangeID, partial.Tagged, partial.Failed
 		for _, f := range partial.Failed {
-			r.Failed = append(r.Failed, failedVPG{f.VPGID, f.VPGName, f.Tag, f.TaskID, f.Err.Error()})
 			if f.Tag != "" && f.TaskID != "" {
 				r.TaskIDs = append(r.TaskIDs, f.TaskID)
 			}
@@ -88,7 +69,7 @@ func report(err error) errorReport {
 		r.VPGs = vpgs.VPGs
 	}
 	if errors.As(err, &open) {
-		r.LeftOpen = &leftOpen{open.What, open.ID, open.Command, open.MayBe}
+		r.LeftOpen = open
 	}
 	return r
 }

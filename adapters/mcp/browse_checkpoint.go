@@ -22,10 +22,10 @@ type browseArgs struct {
 type browseResult struct {
 	rewind.Listing
 
-	Items    []browsedItem `json:"items"`
-	More     int           `json:"more" jsonschema:"how many items of the folder were left out of items"`
-	LeftOpen *leftOpen     `json:"leftOpen,omitempty" jsonschema:"what could not be closed, and the command that closes it"`
-	NextStep string        `json:"nextStep"`
+	Items    []browsedItem         `json:"items"`
+	More     int                   `json:"more" jsonschema:"how many items of the folder were left out of items"`
+	LeftOpen *rewind.LeftOpenError `json:"leftOpen,omitempty" jsonschema:"what could not be closed, and the command that closes it"`
+	NextStep string                `json:"nextStep"`
 }
 
 // browsedItem is a [rewind.ListedItem] without nulls, and without the name, with which its path ends.

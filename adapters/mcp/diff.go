@@ -20,9 +20,9 @@ type diffArgs struct {
 type diffResult struct {
 	rewind.Difference
 
-	More     int       `json:"more" jsonschema:"how many items were left out of added, removed, changed and unread"`
-	LeftOpen *leftOpen `json:"leftOpen,omitempty" jsonschema:"what could not be closed, and the command that closes it"`
-	NextStep string    `json:"nextStep"`
+	More     int                   `json:"more" jsonschema:"how many items were left out of added, removed, changed and unread"`
+	LeftOpen *rewind.LeftOpenError `json:"leftOpen,omitempty" jsonschema:"what could not be closed, and the command that closes it"`
+	NextStep string                `json:"nextStep"`
 }
 
 func (t *toolset) diffTool() (tool, error) {

@@ -62,25 +62,9 @@ type refusalError struct {
 	Candidates []rewind.Protection       `json:"candidates,omitempty"` // the VMs that are meant
 	VPGs       []rewind.VPGProtection    `json:"vpgs,omitempty"`       // why each one does not protect
 	Tagged     []rewind.TaggedCheckpoint `json:"tagged,omitempty"`     // stand in their journals, and stay
-	Unfinished []unfinished              `json:"unfinished,omitempty"`
+	Failed     []rewind.VPGFailure       `json:"failed,omitempty"`     // have no checkpoint that is proven; one may come to stand
 	Paths      []string                  `json:"paths,omitempty"`
-	LeftOpen   *leftOpen                 `json:"leftOpen,omitempty"`
-}
-
-// unfinished is a VPG whose tagged checkpoint is not proven.
-type unfinished struct {
-	VPGID   zvm.VPGID  `json:"vpgId"`
-	VPGName string     `json:"vpgName"`
-	Tag     string     `json:"tag"`    // a checkpoint of this name may come to stand; empty when nothing was sent
-	TaskID  zvm.TaskID `json:"taskId"` // goes on at the ZVM unless it has ended; empty when none is known
-	Reason  string     `json:"reason"`
-}
-
-// leftOpen is something that could not be closed.
-type leftOpen struct {
-	What    string `json:"what"`
-	ID      string `json:"id"`
-	Command string `json:"command" jsonschema:"closes it"`
+	LeftOpen   *rewind.LeftOpenError     `json:"leftOpen,omitempty"`
 }
 
 // refused is an error that knows how it is told.
@@ -132,16 +116,11 @@ func (t *toolset) explainKind(ctx context.Context, err error, e *refusalError) {
 }
 
 func (t *toolset) explainPartial(ctx context.Context, partial *rewind.PartialGuardError, e *refusalError) {
-	e.Code, e.ChangeID, e.Tagged = codePartialGuard, partial.ChangeID, partial.Tagged
-	for _, f := range partial.Failed {
-		e.Unfinished = append(e.Unfinished, unfinished{
-			VPGID: f.VPGID, VPGName: f.VPGName, Tag: f.Tag, TaskID: f.TaskID, Reason: f.Err.Error(),
-		})
-	}
+	e.Code, e.ChangeID, e.Tagged, e.Failed = codePartialGuard, partial.ChangeID, partial.Tagged, partial.Failed
 	e.Message = fmt.Sprintf("The change is not guarded: of its VPGs, %d have a tagged checkpoint and %d have none that is proven.",
 		len(partial.Tagged), len(partial.Failed))
 	e.NotDone = "The change is not guarded. Do not make it."
-	e.NextStep = fmt.Sprintf("When the tasks in unfinished have ended, call %s again with this changeId: tagged checkpoints that "+
+	e.NextStep = fmt.Sprintf("When the tasks in failed have ended, call %s again with this changeId: tagged checkpoints that "+
 		"stand are used and not inserted again.", t.name(guardName))
 	switch {
 	case ctx.Err() != nil:
@@ -229,10 +208,8 @@ func (t *toolset) explainWire(ctx context.Context, err error, e *refusalError) {
 	}
 }
 
-func asLeftOpen(err error) *leftOpen {
+func asLeftOpen(err error) *rewind.LeftOpenError {
 	var open *rewind.LeftOpenError
-	if !errors.As(err, &open) {
-		return nil
-	}
-	return &leftOpen{What: open.What, ID: open.ID, Command: open.Command}
+	errors.As(err, &open)
+	return open
 }

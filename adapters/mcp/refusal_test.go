@@ -33,7 +33,7 @@ func TestALostInsertIsAnUnknownOutcomeAndNoGuard(t *testing.T) {
 		w.zvm.On("POST", "/v1/vpgs/*/checkpoints").CutBefore()
 		w.session = w.newSession(rewind.WithLimits(rewind.Limits{Reconcile: 50 * time.Millisecond}))
 		f := refusedCall(t, w.connect(t, era), guardTool, args{"vm": "web01", "action": "x"})
-		if f.Code != "outcome_unknown" || len(f.Unfinished) != 1 || f.Unfinished[0].Tag == "" {
+		if f.Code != "outcome_unknown" || len(f.Failed) != 1 || f.Failed[0].Tag == "" {
 			t.Errorf("refusal = %+v", f)
 		}
 		if n := w.zvm.Count("POST", "/v1/vpgs/*/checkpoints"); n != 1 {

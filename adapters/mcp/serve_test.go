@@ -235,11 +235,11 @@ func TestACancelledGuardSaysWhatGoesOnAtTheZVM(t *testing.T) {
 		server := w.server(t)
 		deadline(server, queued)
 		f := refusedCall(t, connect(t, server, era, nil), guardTool, args{"vm": "web01", "action": "x"})
-		if f.Code != "cancelled" || f.ChangeID == "" || len(f.Unfinished) != 1 {
+		if f.Code != "cancelled" || f.ChangeID == "" || len(f.Failed) != 1 {
 			t.Fatalf("refusal = %+v", f)
 		}
-		if task := w.zvm.Tasks()[0]; f.Unfinished[0].TaskID != task.ID || f.Unfinished[0].Tag == "" {
-			t.Errorf("unfinished = %+v, want task %s", f.Unfinished[0], task.ID)
+		if task := w.zvm.Tasks()[0]; f.Failed[0].TaskID != task.ID || f.Failed[0].Tag == "" {
+			t.Errorf("failed = %+v, want task %s", f.Failed[0], task.ID)
 		}
 		if !strings.Contains(f.Message, "goes on") || !strings.Contains(f.NotDone, "not guarded") {
 			t.Errorf("refusal = %+v", f)
@@ -287,7 +287,7 @@ func TestAPartialGuardNamesWhatStandsAndWhatFailed(t *testing.T) {
 		w.zvm.ScriptTask("InsertTaggedCP", zvmtest.TaskFailed, "out of journal space")
 		client := w.connect(t, era)
 		f := refusedCall(t, client, guardTool, args{"vms": []string{"web01", "db01"}, "action": "x"})
-		if f.Code != "partial_guard" || len(f.Tagged) != 1 || len(f.Unfinished) != 1 || f.ChangeID == "" {
+		if f.Code != "partial_guard" || len(f.Tagged) != 1 || len(f.Failed) != 1 || f.ChangeID == "" {
 			t.Fatalf("refusal = %+v", f)
 		}
 		if strings.Contains(f.NotDone, "nothing was inserted") {

@@ -17,9 +17,9 @@ type sweepArgs struct {
 }
 
 type sweepResult struct {
-	Left     []rewind.Leftover `json:"left" jsonschema:"what is open, or was; reason says why one is left alone"`
-	LeftOpen *leftOpen         `json:"leftOpen,omitempty" jsonschema:"what could not be closed, and the command that closes it"`
-	NextStep string            `json:"nextStep"`
+	Left     []rewind.Leftover     `json:"left" jsonschema:"what is open, or was; reason says why one is left alone"`
+	LeftOpen *rewind.LeftOpenError `json:"leftOpen,omitempty" jsonschema:"what could not be closed, and the command that closes it"`
+	NextStep string                `json:"nextStep"`
 }
 
 func (t *toolset) sweepTool() (tool, error) {

@@ -116,7 +116,7 @@ type failure struct {
 	Candidates []rewind.Protection
 	VPGs       []rewind.VPGProtection
 	Tagged     []rewind.TaggedCheckpoint
-	Unfinished []struct{ VPGName, Tag, TaskID, Reason string }
+	Failed     []struct{ VPGName, Tag, TaskID, Reason string }
 	Paths      []string
 	LeftOpen   *struct{ What, ID, Command string }
 }
