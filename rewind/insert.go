@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/zerto-rewind/zerto-rewind/task"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -194,7 +192,7 @@ func unlessNeverSent(tag string, id zvm.TaskID, err error) string {
 // confirm reads the state of every tagged VPG once more, and its checkpoint in the journal, when all are tagged: a sync
 // that began meanwhile, and may be over again, may have deleted it.
 func (s *Session) confirm(ctx context.Context, p *plan, outcomes []outcome) {
-	var g errgroup.Group
+	g := newGroup()
 	g.SetLimit(s.parallel)
 	for i, t := range p.targets {
 		o := &outcomes[i]

@@ -11,8 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
@@ -182,7 +180,7 @@ func (s *Session) changeNotFound(ctx context.Context, changeID, vm string) error
 func (s *Session) concerned(ctx context.Context, inv inventory, clock serverClock, wanted func(Tag) bool) ([]*Protection, error) {
 	var mu sync.Mutex
 	ids := map[zvm.VMID]bool{}
-	var g errgroup.Group
+	g := newGroup()
 	g.SetLimit(s.parallel)
 	for _, v := range inv.vpgs {
 		vpg, members := vpgProtection(v), inv.membersOf(v.ID)
@@ -236,7 +234,7 @@ func (s *Session) findPins(
 	ctx context.Context, inv inventory, p *Protection, from time.Time, clock serverClock, wanted func(Tag) bool,
 ) (map[string][]foundPin, error) {
 	perVPG := make([]map[string]foundPin, len(p.VPGs))
-	var g errgroup.Group
+	g := newGroup()
 	g.SetLimit(s.parallel)
 	for i, vpg := range p.VPGs {
 		members := inv.membersOf(vpg.VPGID)
@@ -300,7 +298,7 @@ func (s *Session) Reprove(ctx context.Context, record GuardRecord) (*Guard, erro
 		return nil, fmt.Errorf("reprove change %s: %w", record.ChangeID, err)
 	}
 	pins := make([]tagged, len(record.Checkpoints))
-	g, gctx := errgroup.WithContext(ctx)
+	g, gctx := groupWithin(ctx)
 	g.SetLimit(s.parallel)
 	for i, claimed := range record.Checkpoints {
 		g.Go(func() (err error) {

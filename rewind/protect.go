@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
@@ -53,7 +51,7 @@ func (s *Session) ProtectAll(ctx context.Context, vms []string, change Change, o
 	for i, t := range p.targets {
 		outcomes[i].failure = t.failed("", "", errUnfinished) // until something better is known
 	}
-	var g errgroup.Group
+	g := newGroup()
 	g.SetLimit(s.parallel)
 	for i, target := range p.targets {
 		g.Go(func() error {
@@ -185,7 +183,7 @@ func (s *Session) plan(ctx context.Context, vms []string, change Change) (*plan,
 
 // look reads the inventory and the server's clock.
 func (s *Session) look(ctx context.Context) (inv inventory, clock serverClock, err error) {
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := groupWithin(ctx)
 	g.Go(func() (err error) {
 		inv, err = s.inventory.get(ctx)
 		return err

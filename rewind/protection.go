@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
@@ -62,7 +60,7 @@ type inventory struct {
 
 func (s *Session) readInventory(ctx context.Context) (inventory, error) {
 	var inv inventory
-	g, ctx := errgroup.WithContext(ctx)
+	g, ctx := groupWithin(ctx)
 	g.Go(func() (err error) {
 		inv.vms, err = s.zvm.ListVMs(ctx, zvm.VMFilter{})
 		return err

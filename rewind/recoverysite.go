@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
@@ -187,7 +185,7 @@ func (s *Session) counterpart(ctx context.Context, changeID string, c covered) (
 	}
 	var mu sync.Mutex
 	var found []Counterpart
-	work, ctx := errgroup.WithContext(ctx)
+	work, ctx := groupWithin(ctx)
 	work.SetLimit(s.parallel)
 	for _, vpg := range inv.vpgs {
 		vms := inv.counterpartsOf(c.vms[0], vpg.ID)

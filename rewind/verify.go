@@ -8,8 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
@@ -60,7 +58,7 @@ func (s *Session) Verify(ctx context.Context, g *Guard) (*Verification, error) {
 		ChangeID: g.record.ChangeID, Valid: true, VerifiedAt: clock.now(),
 		Checkpoints: make([]VerifiedCheckpoint, len(g.record.Checkpoints)),
 	}
-	work, ctx := errgroup.WithContext(ctx)
+	work, ctx := groupWithin(ctx)
 	work.SetLimit(s.parallel)
 	for i, c := range g.record.Checkpoints {
 		work.Go(func() (err error) {

@@ -30,7 +30,9 @@ agent host's configuration. SERVER is the key under which that configuration, an
 Everything passes as it is but calls of tools. Those are judged as the hook judges them: what only reads passes, what
 changes a machine passes while a guard of that machine stands, and for what is unknown the human is asked through the
 client, or, where the client cannot ask, the call is denied. COMMAND does not see the settings of zerto-rewind in its
-environment.`,
+environment.
+
+A server that is reached over HTTP is not proxied, unless COMMAND is a program that speaks to it and to stdin and stdout.`,
 		Args: atLeastOne("COMMAND"),
 	}, 0, func(ctx context.Context, args []string) error {
 		if name == "" {

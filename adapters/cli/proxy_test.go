@@ -113,14 +113,14 @@ type proxied struct {
 	done  chan int
 }
 
-func (w *world) proxied(args ...string) *proxied {
+func (w *world) proxied(name string, args ...string) *proxied {
 	w.t.Helper()
 	in, toProxy := io.Pipe()
 	fromProxy, out := io.Pipe()
 	done := make(chan int, 1)
 	go func() {
 		var stderr strings.Builder
-		done <- cli.Run(w.t.Context(), cli.IO{In: in, Out: out, Err: &stderr, Env: w.lookup}, append([]string{"proxy", "--name", "x"}, args...))
+		done <- cli.Run(w.t.Context(), cli.IO{In: in, Out: out, Err: &stderr, Env: w.lookup}, append([]string{"proxy", "--name", name}, args...))
 		_ = out.Close()
 	}()
 	return &proxied{w.t, toProxy, bufio.NewReader(fromProxy), done}
@@ -154,7 +154,7 @@ func TestProxyRemembersAPersonsYesForAsLongAsTheChange(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t).with("ZERTO_REWIND_STATE_DIR", t.TempDir())
 	const unknown = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"defragment","arguments":{}}}`
-	p := w.proxied("--", "cat")
+	p := w.proxied("x", "--", "cat")
 	hello := `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"elicitation":{}}}}`
 	p.say(hello)
 	if got := p.hear(); got != hello {
@@ -205,7 +205,7 @@ func TestProxyVoidsARulingOnAToolThatHasChanged(t *testing.T) {
 		}
 	}
 	const peek = `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"peek","arguments":{}}}`
-	p := w.proxied("--", "cat")
+	p := w.proxied("x", "--", "cat")
 	list(p, "reads")
 	p.say(peek)
 	if got := p.hear(); got != peek {
@@ -215,6 +215,40 @@ func TestProxyVoidsARulingOnAToolThatHasChanged(t *testing.T) {
 	p.say(strings.Replace(peek, `"id":2`, `"id":3`, 1))
 	if got := p.hear(); !strings.Contains(got, `"isError":true`) || !strings.Contains(got, "description") {
 		t.Errorf("a tool that has changed runs: %s", got)
+	}
+	p.end()
+}
+
+func TestProxyMakesTheGuardThatACallLacksWherePolicySaysSo(t *testing.T) {
+	t.Parallel()
+	rules := filepath.Join(t.TempDir(), "catalogue.json")
+	if err := os.WriteFile(rules, []byte(`{"version": 1, "policy": {"onMutating": "guard"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t).with("ZERTO_REWIND_CATALOG", rules)
+	p := w.proxied("esxi", "--", "cat")
+	p.say(offCall)
+	if got := p.hear(); got != offCall {
+		t.Fatalf("got %s", got)
+	}
+	tagged := w.local.TaggedCheckpoints()
+	if len(tagged) != 1 || len(w.remote.TaggedCheckpoints()) != 1 {
+		t.Fatalf("%+v", tagged)
+	}
+	// The server says back whatever reaches it: an answer of the host's that bears the id of the call is one of its own.
+	p.say(`{"jsonrpc":"2.0","id":2,"result":{"content":[],"n":9007199254740993}}`)
+	var answer struct {
+		Result struct {
+			Meta map[string]string `json:"_meta"`
+			N    json.Number
+		}
+	}
+	if err := json.Unmarshal([]byte(p.hear()), &answer); err != nil {
+		t.Fatal(err)
+	}
+	id := answer.Result.Meta["zerto-rewind/changeId"]
+	if id == "" || !strings.Contains(tagged[0].Tag, "change="+id) || answer.Result.N != "9007199254740993" {
+		t.Errorf("%+v, tagged as %s", answer, tagged[0].Tag)
 	}
 	p.end()
 }

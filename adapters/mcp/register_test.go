@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
+	"github.com/zerto-rewind/zerto-rewind/catalog"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
 
@@ -153,16 +154,46 @@ func TestAPanicIsOneFailedCall(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
 		var log bytes.Buffer
 		server := hostServer("list_vms")
+		registered := false
 		broken := new(rewind.Session) // no constructor made it, so that using it panics
-		err := mcpadapter.Register(server, broken, mcpadapter.WithLogger(slog.New(slog.NewTextHandler(&log, nil))))
+		err := mcpadapter.Register(server, broken, mcpadapter.WithLogger(slog.New(slog.NewTextHandler(&log, nil))),
+			mcpadapter.WithCatalogSource(func() (*catalog.Catalog, error) {
+				if !registered {
+					return catalog.Default()
+				}
+				panic("no catalogue")
+			}),
+			mcpadapter.WithGuardLister(func(context.Context) ([]rewind.GuardRecord, error) { panic("no ledger") }),
+			mcpadapter.WithAddMutating(func(ctx context.Context, name catalog.Name, agent string) (changed bool, err error) { panic("no file") }))
 		if err != nil {
 			t.Fatal(err)
 		}
-		client := connect(t, server, era, nil)
-		for range 2 {
-			f := refusedCall(t, client, findTool, args{"vm": "web01"})
-			if f.Code != "internal" || strings.Contains(f.Detail, "nil pointer") {
-				t.Errorf("refusal = %+v", f)
+		registered = true
+		client := connect(t, server, era, asking("accept", map[string]any{"vm": "web01"}, nil))
+		enough := args{
+			"vm": "web01", "action": "x", "changeId": "c1", "path": "/etc/hosts", "server": "s", "tool": "x", "taskId": "t", "to": "c2", "apply": true,
+		}
+		for _, tool := range list(t, client) {
+			if tool.Name == "list_vms" {
+				continue
+			}
+			given := args{}
+			properties, _ := tool.InputSchema.(map[string]any)["properties"].(map[string]any)
+			for name := range properties {
+				if value, ok := enough[name]; ok {
+					given[name] = value
+				}
+			}
+			for range 2 {
+				f := refusedCall(t, client, tool.Name, given)
+				if f.Code != "internal" || strings.Contains(f.Detail, "nil pointer") {
+					t.Errorf("%s: %+v", tool.Name, f)
+				}
+			}
+		}
+		for _, uri := range []string{"zerto-rewind://catalogue", "zerto-rewind://guards"} {
+			if _, err := client.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri}); err == nil || strings.Contains(err.Error(), "no catalogue") {
+				t.Errorf("%s: %v", uri, err)
 			}
 		}
 		if result := callAny(t, client, "list_vms", nil); result.IsError {

@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +60,24 @@ func TestSchemasHoldNothingThatClientsStumbleOver(t *testing.T) {
 				t.Errorf("%s: a schema is not that of a closed object: %v", tool.Name, root["type"])
 			}
 		}
+	}
+}
+
+// TestArgumentsHaveOneNameForOneThing: an agent that knows one tool can call the next.
+func TestArgumentsHaveOneNameForOneThing(t *testing.T) {
+	t.Parallel()
+	names := map[string]bool{}
+	for _, tool := range list(t, newWorld(t).connect(t, eras[0])) {
+		properties, _ := tool.InputSchema.(map[string]any)["properties"].(map[string]any)
+		for name := range properties {
+			names[name] = true
+		}
+	}
+	want := []string{
+		"action", "apply", "args", "changeId", "dest", "force", "path", "server", "since", "taskId", "to", "tool", "vm", "vms",
+	}
+	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(names))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	_ "embed" // the skill's text
 	"encoding/json"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -56,7 +57,7 @@ func (t *toolset) offerTexts(server *mcp.Server) {
 	server.AddResource(&mcp.Resource{
 		URI: resourceCatalogue, Name: "catalogue", Title: "What tools are", MIMEType: "application/json",
 		Description: "every tool that is known, with its class; a tool that is not here is unknown, and unknown is not safe",
-	}, func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	}, t.surviving(func(context.Context, *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		known, err := t.known()
 		if err != nil {
 			return nil, fmt.Errorf("the catalogue cannot be read: %w", err)
@@ -68,11 +69,11 @@ func (t *toolset) offerTexts(server *mcp.Server) {
 		return asJSON(resourceCatalogue, struct {
 			Entries []catalog.Entry `json:"entries"`
 		}{entries})
-	})
+	}))
 	server.AddResource(&mcp.Resource{
 		URI: resourceGuards, Name: "guards", Title: "Guards made lately", MIMEType: "application/json",
 		Description: "records of the guards that were made lately, newest first; each is a claim until zerto_verify_guard has looked",
-	}, func(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
+	}, t.surviving(func(ctx context.Context, _ *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 		records, err := t.guardLister(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("the guards cannot be listed: %w", err)
@@ -80,7 +81,20 @@ func (t *toolset) offerTexts(server *mcp.Server) {
 		return asJSON(resourceGuards, struct {
 			Guards []rewind.GuardRecord `json:"guards"`
 		}{orEmpty(records)})
-	})
+	}))
+}
+
+// surviving makes a panic of whoever gives what a resource shows one failed request.
+func (t *toolset) surviving(read mcp.ResourceHandler) mcp.ResourceHandler {
+	return func(ctx context.Context, request *mcp.ReadResourceRequest) (result *mcp.ReadResourceResult, err error) {
+		defer func() {
+			if p := recover(); p != nil {
+				t.logger.ErrorContext(ctx, "a resource panicked", "panic", p, "stack", string(debug.Stack()))
+				err = errPanicked
+			}
+		}()
+		return read(ctx, request)
+	}
 }
 
 // maxMade is how many guards a server remembers.

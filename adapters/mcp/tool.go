@@ -143,7 +143,7 @@ func define[In, Out any](t *toolset, d definition, run func(context.Context, cal
 	}, nil
 }
 
-var errPanicked = errors.New("the tool failed inside; its server's log has the details")
+var errPanicked = errors.New("it failed inside; the server's log has the details")
 
 // readable escapes what cannot be seen in a JSON document, which says the same after it: a guest's name may be written in
 // characters that hide, reorder or overwrite text for a person and yet are read by a model.

@@ -1,0 +1,90 @@
+package cli_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMCPWritesNothingButMessagesToStdout runs the program itself: what the runtime and libraries write counts too.
+func TestMCPWritesNothingButMessagesToStdout(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	binary := filepath.Join(t.TempDir(), "zerto-rewind")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, "../cmd/zerto-rewind").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const hello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`
+	call := func(tool, args string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `","arguments":` + args + `}}`
+	}
+	for name, tt := range map[string]struct {
+		password string
+		args     []string
+		lines    []string // each is answered before the next is sent
+		last     string   // gets no answer that is waited for
+		code     int
+	}{
+		"calls that succeed and fail": {w.sim.Password(), []string{"mcp", "-v"}, []string{
+			hello, call("zerto_find_protection", `{"vm":"web01"}`), call("zerto_guard_before_mutate", `{"vm":"web01","action":"x"}`),
+			call("zerto_find_protection", `{"vm":"web99"}`), call("zerto_find_protection", `{"nope":1}`), call("nope", `{}`),
+		}, "", 0},
+		"credentials that are refused": {"MARKER-wrong", []string{"mcp", "-v", "--json"}, []string{hello, call("zerto_find_protection", `{"vm":"web01"}`)}, "", 0},
+		"what is no message":           {w.sim.Password(), []string{"mcp", "-v"}, []string{hello}, "{{{", 1},
+		"a flag that there is not":     {w.sim.Password(), []string{"mcp", "--bogus"}, nil, "", 64},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := exec.CommandContext(t.Context(), binary, tt.args...)
+			for k, v := range w.with("ZVM_PASSWORD", tt.password).with("ZERTO_REWIND_STATE_DIR", t.TempDir()).env {
+				c.Env = append(c.Env, k+"="+v)
+			}
+			in, err := c.StdinPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out, err := c.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			var stderr strings.Builder
+			c.Stderr = &stderr
+			if err := c.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewReader(out)
+			check := func(line string) {
+				t.Helper()
+				var message struct{ JSONRPC string }
+				if err := json.Unmarshal([]byte(line), &message); err != nil || message.JSONRPC != "2.0" || strings.Contains(line, "MARKER-") {
+					t.Errorf("stdout has %q", line)
+				}
+			}
+			for _, line := range tt.lines {
+				_, _ = io.WriteString(in, line+"\n")
+				answer, err := lines.ReadString('\n')
+				if err != nil {
+					t.Fatalf("%v, stderr:\n%s", err, &stderr)
+				}
+				check(answer)
+			}
+			_, _ = io.WriteString(in, tt.last+"\n")
+			_ = in.Close()
+			rest, err := io.ReadAll(lines)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(string(rest)) {
+				check(line)
+			}
+			_ = c.Wait() // its error is the exit code
+			if code := c.ProcessState.ExitCode(); code != tt.code {
+				t.Errorf("exit code %d, stderr:\n%s", code, &stderr)
+			}
+		})
+	}
+}
