@@ -291,7 +291,7 @@ func TestHookSaysWhyGuardsCouldNotBeLookedUp(t *testing.T) {
 	if err := listener.Close(); err != nil {
 		t.Fatal(err)
 	}
-	denied := newWorld(t).with("ZVM_URL", url).hook("mcp__proxmox__stop_vm", "-v", "--timeout", "1s")
+	denied := newWorld(t).with("ZVM_URL", url).hook("mcp__proxmox__stop_vm", "-v", "--timeout", "4s")
 	for _, text := range []string{`"deny"`, url, "connection refused", "zerto-rewind find web01"} {
 		if !strings.Contains(denied.out, text) {
 			t.Errorf("stdout lacks %q:\n%s", text, denied.out)

@@ -173,6 +173,14 @@ func (sc *scenario) writes() {
 	sc.call("GetFLRSession", func() error { _, err := sc.c.GetFLRSession(ctx, sc.session); return err })
 	sc.call("ListFLRSessions", func() error { _, err := sc.c.ListFLRSessions(ctx, sc.vm); return err })
 	var root zvm.Item
+	sc.call("ItemsFLR", func() error {
+		for _, err := range sc.c.ItemsFLR(ctx, sc.session, "") {
+			if err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 	sc.call("BrowseFLR", func() error {
 		items, err := sc.c.BrowseFLR(ctx, sc.session, "")
 		if err == nil {
