@@ -144,3 +144,39 @@ func TestHookNotesThatAPersonSaidYes(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 }
+
+// TestPersonIsAskedOncePerChangeByTheHook is the whole way of a yes: the question, the host that runs the call and tells so,
+// and the calls that follow while the change goes on.
+func TestPersonIsAskedOncePerChangeByTheHook(t *testing.T) {
+	t.Parallel()
+	known := filepath.Join(t.TempDir(), "catalog.json")
+	text := `{"version": 1, "servers": [{"server": "mine", "tools": [{"names": ["poke"], "class": "unknown", "target": ["vmid"]}]}]}`
+	if err := os.WriteFile(known, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t).with("ZERTO_REWIND_CATALOG", known)
+	w.guard()
+	call := func(id, vm string) string {
+		return strings.NewReplacer("TOOL", "mcp__mine__poke", `"u"`, `"`+id+`"`, "web01", vm).Replace(hookCall)
+	}
+	asks := func(behaviour, stdin string, want bool) {
+		t.Helper()
+		if o := w.feed(stdin, "hook"); strings.Contains(o.out, `"ask"`) != want || !want && o != (outcome{}) {
+			t.Errorf("%s: %+v, want a question: %v", behaviour, o, want)
+		}
+	}
+	ran := func(id, vm string) {
+		t.Helper()
+		if o := w.feed(strings.Replace(call(id, vm), "PreToolUse", "PostToolUse", 1), "hook", "--event", "post"); o != (outcome{}) {
+			t.Errorf("%+v, want silence", o)
+		}
+	}
+	asks("the first call", call("1", "web01"), true)
+	ran("2", "web01")
+	asks("after a call that nobody was asked about", call("3", "web01"), true)
+	ran("1", "web01")
+	asks("after the yes", call("4", "web01"), false)
+	asks("another machine", call("5", "db01"), true)
+	w.mustRun("close", "c1")
+	asks("after the change", call("6", "web01"), true)
+}
