@@ -81,6 +81,9 @@ func TestHookGuardsItsOwnSettings(t *testing.T) {
 	if o := w.with("HOME", filepath.Dir(dir)).feed(call("~/"+filepath.Base(dir)+"/ledger.db"), "hook"); !strings.Contains(o.out, `"ask"`) {
 		t.Errorf("the state folder from home: %+v", o)
 	}
+	if lines := w.mustRun("audit", "--json").out; strings.Count(lines, `"decision":"ask"`) != 3 {
+		t.Errorf("the record of the questions: %s", lines)
+	}
 	if o := w.feed(call("/src/main.go"), "hook"); o != (outcome{}) {
 		t.Errorf("another file: %+v", o)
 	}

@@ -259,11 +259,12 @@ func decide(ctx context.Context, h host, call toolCall, c Config) judgement {
 	j.verdict = g.Decide(ctx, gate.Call{
 		Name: j.name, Args: args,
 		Host: h.name, Mode: call.mode, AgentID: call.agent, Session: call.session, CallID: call.id,
+		Objection: func() string {
+			if file := settingsIn(j, call.cwd, args, c); file != "" {
+				return "It may change " + file + ", which decides whether agents are held to guards at all."
+			}
+			return ""
+		},
 	})
-	if file := settingsIn(j, call.cwd, args, c); file != "" {
-		j.verdict.Decision = gate.Ask
-		j.verdict.Reason = "May the agent run " + quotedName(j.name) + "? It may change " + file +
-			", which decides whether agents are held to guards at all."
-	}
 	return j
 }

@@ -5,9 +5,6 @@ import (
 	"path"
 	"strings"
 	"unicode"
-
-	"github.com/zerto-rewind/zerto-rewind/catalog"
-	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
 // hookFiles are parts of the paths at which hosts keep their hooks, and what switches hooks off (hooks 1.1 and 2).
@@ -29,8 +26,7 @@ var authored = []string{".claude/skills/", ".claude/commands/", ".claude/agents/
 // that was refused may look for one. It goes by the text of the call: a guard rail, not a sandbox. A guard of a machine, or
 // an approval, is no leave for it.
 func settingsIn(j judgement, cwd string, args map[string]any, c Config) string {
-	runs := j.verdict.Decision == gate.NoOpinion || j.verdict.Decision == gate.Allow && j.name.BuiltIn
-	if !runs || j.verdict.Class == catalog.ReadOnly {
+	if !j.name.BuiltIn {
 		return ""
 	}
 	shell := j.entry != nil && len(j.entry.Command) > 0

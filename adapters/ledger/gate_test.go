@@ -176,6 +176,32 @@ func TestGuardThatIsOverIsSoByEveryNameOfItsVM(t *testing.T) {
 	s.expect(g, "its id", "stop", string(record.VMs[0].ID), gate.Deny, "over")
 }
 
+func TestObjectionIsMetByAnApprovalOfExactlyThatCall(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.protect("web01")
+	g := s.gate(gate.Policy{})
+	objected := mine("stop", "web01")
+	objected.Objection = func() string { return "It may change the settings." }
+	expect := func(behaviour string, want gate.Decision) {
+		t.Helper()
+		if v := g.Decide(t.Context(), objected); v.Decision != want || want == gate.Ask && (len(v.Guards) > 0 || v.Approval != "") {
+			t.Errorf("%s: %+v, want %s", behaviour, v, want)
+		}
+	}
+	expect("a guard", gate.Ask)
+	approve(t, s.ledger, "stop", "web01")
+	expect("an approval of the machine", gate.Ask)
+	digest, err := s.ledger.Digest(t.Context(), objected.Args)
+	must(t, err)
+	_, err = s.ledger.Approve(t.Context(), gate.Approval{Server: "mine", Tool: "stop", Digest: digest, By: "kim"}, time.Minute)
+	must(t, err)
+	expect("an approval of the call", gate.Allow)
+	expect("once", gate.Ask)
+	must(t, s.ledger.Freeze(t.Context(), "kim", ""))
+	expect("frozen", gate.Deny)
+}
+
 func TestProofAgeSparesTheJournalsForAsLongAsItSays(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

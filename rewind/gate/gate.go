@@ -51,6 +51,17 @@ type Call struct {
 	AgentID string // which of the session's agents calls
 	Session string // the host's session
 	CallID  string // the host's name of this call, such as tool_use_id
+
+	// Objection says why a person has to be asked about a call that would otherwise run, such as one that rids the agent of
+	// its hook; empty where nothing speaks against it. No read is objected to. Nil objects to nothing.
+	Objection func() string
+}
+
+func (c Call) objection(class catalog.Class) string {
+	if c.Objection == nil || class == catalog.ReadOnly {
+		return ""
+	}
+	return c.Objection()
 }
 
 // Verdict is what the gate says of one call. The zero value denies.
@@ -197,6 +208,11 @@ func (c Call) ask(r catalog.Result, why string) step {
 
 func (g *Gate) judge(ctx context.Context, call Call) Verdict {
 	s := g.understand(call)
+	if s.nature == free {
+		if why := call.objection(s.verdict.Class); why != "" {
+			s = call.ask(s.result, why)
+		}
+	}
 	switch {
 	case s.nature == free:
 		return s.verdict
@@ -239,6 +255,13 @@ func (g *Gate) weigh(ctx context.Context, ledger Ledger, call Call, s step) Verd
 	v := s.verdict
 	if s.nature == changing {
 		v = g.guarded(ctx, ledger, call, s.result)
+	}
+	if v.Decision == Allow {
+		if why := call.objection(v.Class); why != "" {
+			// A guard is no leave for it, nor is an approval that names the machine alone.
+			v.Decision, v.Guards, v.Reason = Ask, nil, call.question(why)
+			s.result.TargetKnown = false
+		}
 	}
 	if ledger == nil || v.Decision != Deny && v.Decision != Ask {
 		return v
