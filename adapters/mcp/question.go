@@ -171,12 +171,17 @@ func (t *toolset) record(ctx context.Context, a HumanAnswer, untouched string) e
 	return nil
 }
 
-// sessionID binds an answer to the connection on which it was asked for, where there is one.
+// sessionID binds an answer to the connection on which it was asked for, where there is one. Clients of the modern era hold
+// the states of their questions; those of the legacy era never see one, so that none from elsewhere counts there.
 func sessionID(c call) string {
-	if c.request.Session == nil || c.request.ProtocolVersion() >= "2026-07-28" {
+	if c.request.ProtocolVersion() >= "2026-07-28" {
 		return ""
 	}
-	return c.request.Session.ID()
+	id := "legacy"
+	if c.request.Session != nil {
+		id += " " + c.request.Session.ID()
+	}
+	return id
 }
 
 func orObject(raw []byte) []byte {
