@@ -23,8 +23,7 @@ var hookFiles = []string{
 var authored = []string{".claude/skills/", ".claude/commands/", ".claude/agents/", ".claude/plugins/"}
 
 // settingsIn returns the file by which a call of the agent's own machine could rid itself of the hook, or "". An agent
-// that was refused may look for one. It goes by the text of the call: a guard rail, not a sandbox. A guard of a machine, or
-// an approval, is no leave for it.
+// that was refused may look for one. It goes by the text of the call: a guard rail, not a sandbox.
 func settingsIn(j judgement, cwd string, args map[string]any, c Config) string {
 	if !j.name.BuiltIn {
 		return ""
