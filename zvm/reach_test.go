@@ -84,6 +84,8 @@ func filled(t *testing.T, typ reflect.Type) reflect.Value {
 		v.Set(reflect.ValueOf(time.Unix(1764410400, 0)))
 	case typ.Kind() == reflect.String:
 		v.SetString("id")
+	case typ.Kind() == reflect.Int:
+		v.SetInt(1)
 	case typ.Kind() == reflect.Bool:
 		v.SetBool(true)
 	case typ.Kind() == reflect.Slice:

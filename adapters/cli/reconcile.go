@@ -22,7 +22,7 @@ func (a *app) reconcile() *cobra.Command {
 	ago := 24 * time.Hour
 	c := a.command(cobra.Command{
 		Use:   "reconcile [--since 24h|7d]",
-		Short: "Compare the ledger with the journals and tasks of the ZVM",
+		Short: "Compare the ledger with the journals, tasks and events of the ZVM",
 		Long: `Reconcile reports calls that ran without a guard, guards under which no call ran, checkpoints that have vanished, tags with
 our prefix of which the ledger knows nothing, and inserts that failed. It changes nothing. The exit code is 3 when it
 reports anything.`,

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +22,7 @@ type Server interface {
 	ListVPGs(ctx context.Context, filter zvm.VPGFilter) ([]zvm.VPG, error)
 	ListCheckpoints(ctx context.Context, vpg zvm.VPGID, window zvm.Window) iter.Seq2[zvm.Checkpoint, error]
 	ListTasks(ctx context.Context, filter zvm.TaskFilter) ([]zvm.Task, error)
+	ListEvents(ctx context.Context, filter zvm.EventFilter) ([]zvm.Event, error)
 }
 
 var _ Server = (*zvm.Client)(nil)
@@ -40,7 +42,11 @@ const (
 	// ForeignTag is a checkpoint whose name begins as our tags do, and of which the ledger knows nothing: made on another
 	// machine, or by somebody else.
 	ForeignTag DifferenceKind = "foreign_tag"
-	// FailedInsert is a task that was to insert a tagged checkpoint and did not.
+	// MissingTags is a VPG at which the server's events count more inserts than its journal holds tagged checkpoints of
+	// that time. A journal that does not reach back that far says nothing.
+	MissingTags DifferenceKind = "missing_tags"
+	// FailedInsert is a task that was to insert a tagged checkpoint and did not, or the event of one whose task the server
+	// has forgotten.
 	FailedInsert DifferenceKind = "failed_insert"
 )
 
@@ -65,8 +71,8 @@ const journalMargin = 2 * time.Minute
 // tagPrefix is how our tags begin.
 const tagPrefix = "ai:"
 
-// Reconcile compares the ledger with what the server tells of the time since ago: each VPG's journal, and the tasks that
-// inserted into them. It changes nothing. A journal that cannot be read is an error: nothing is concluded from half of
+// Reconcile compares the ledger with what the server tells of the time since ago: each VPG's journal, and the tasks and
+// events of the inserts into them. It changes nothing. A journal that cannot be read is an error: nothing is concluded from half of
 // them. Differences come by kind, and then by time.
 func (l *Ledger) Reconcile(ctx context.Context, server Server, ago time.Duration) ([]Difference, error) {
 	now, err := server.GetServerTime(ctx)
@@ -81,11 +87,14 @@ func (l *Ledger) Reconcile(ctx context.Context, server Server, ago time.Duration
 	if err != nil {
 		return nil, err
 	}
-	r := &reconciliation{since: now.Add(-ago), claims: claims, lines: lines, standing: map[string]bool{}, vpgs: map[zvm.VPGID]bool{}, found: []Difference{}}
+	r := &reconciliation{now: now, since: now.Add(-ago), short: map[zvm.VPGID]bool{}, claims: claims, lines: lines, standing: map[string]bool{}, vpgs: map[zvm.VPGID]bool{}, tags: map[zvm.VPGID]int{}, found: []Difference{}}
 	if err := r.readJournals(ctx, server); err != nil {
 		return nil, fmt.Errorf("reconcile: %w", err)
 	}
 	if err := r.readTasks(ctx, server); err != nil {
+		return nil, fmt.Errorf("reconcile: %w", err)
+	}
+	if err := r.readEvents(ctx, server); err != nil {
 		return nil, fmt.Errorf("reconcile: %w", err)
 	}
 	r.compareGuards()
@@ -109,11 +118,14 @@ func (l *Ledger) ranSince(ctx context.Context, since time.Time) ([]Line, error) 
 }
 
 type reconciliation struct {
-	since    time.Time // server clock
+	now      time.Time          // server clock
+	since    time.Time          // the same
+	short    map[zvm.VPGID]bool // its journal does not reach back that far
 	claims   []gate.Claim
 	lines    []Line
 	standing map[string]bool // by VPG and checkpoint
 	vpgs     map[zvm.VPGID]bool
+	tags     map[zvm.VPGID]int // tagged checkpoints of that time, a little more than too few
 	found    []Difference
 }
 
@@ -132,11 +144,15 @@ func (r *reconciliation) readJournals(ctx context.Context, server Server) error 
 	}
 	for _, vpg := range vpgs {
 		r.vpgs[vpg.ID] = true
+		r.short[vpg.ID] = vpg.History.Configured > 0 && r.now.Add(-vpg.History.Configured).After(r.since)
 		for cp, err := range server.ListCheckpoints(ctx, vpg.ID, zvm.Window{From: r.since.Add(-journalMargin)}) {
 			if err != nil {
 				return fmt.Errorf("journal of %s: %w", vpg.Name, err)
 			}
 			r.standing[pinKey(vpg.ID, cp.ID)] = true
+			if cp.Tag != "" {
+				r.tags[vpg.ID]++
+			}
 			if !strings.HasPrefix(strings.TrimSpace(cp.Tag), tagPrefix) || cp.Time.Before(r.since) {
 				continue
 			}
@@ -169,6 +185,46 @@ func (r *reconciliation) readTasks(ctx context.Context, server Server) error {
 				d.VPGID = t.VPGs[0]
 			}
 			r.found = append(r.found, d)
+		}
+	}
+	return nil
+}
+
+// readEvents looks at the server's own record, which outlives the tasks.
+func (r *reconciliation) readEvents(ctx context.Context, server Server) error {
+	events, err := server.ListEvents(ctx, zvm.EventFilter{Type: zvm.EventInsertTaggedCP, After: r.since})
+	if err != nil {
+		return err
+	}
+	inserted := map[zvm.VPGID]int{}
+	failures := map[zvm.VPGID]int{}
+	for _, d := range r.found {
+		if d.Kind == FailedInsert {
+			failures[d.VPGID]++
+		}
+	}
+	for _, e := range events {
+		if len(e.VPGs) != 1 {
+			continue // of which journal it speaks cannot be told
+		}
+		vpg := e.VPGs[0]
+		switch {
+		case e.Succeeded:
+			inserted[vpg]++
+		case failures[vpg] > 0:
+			failures[vpg]-- // its task was seen
+		default:
+			r.found = append(r.found, Difference{
+				Kind: FailedInsert, At: e.Occurred.UTC(), VPGID: vpg, What: "the server's events tell of an insert that failed: " + e.Description,
+			})
+		}
+	}
+	for _, vpg := range slices.Sorted(maps.Keys(inserted)) {
+		if inserted[vpg] > r.tags[vpg] && !r.short[vpg] {
+			r.found = append(r.found, Difference{
+				Kind: MissingTags, At: r.since.UTC(), VPGID: vpg,
+				What: fmt.Sprintf("the server's events tell of %d inserts, and the journal holds %d tagged checkpoints", inserted[vpg], r.tags[vpg]),
+			})
 		}
 	}
 	return nil

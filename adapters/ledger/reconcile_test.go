@@ -54,11 +54,11 @@ func TestReconcileTellsEveryWayInWhichLedgerAndServerDiffer(t *testing.T) {
 	must(t, s.ledger.Keep(ctx, foreign))
 	expect("one that it has", "guard_without_change "+foreign.ChangeID)
 	s.vpg.LoseCheckpoint(string(used.Checkpoints[0].CheckpointID))
-	expect("a checkpoint is gone", "guard_without_change "+foreign.ChangeID, "vanished_checkpoint "+used.ChangeID)
+	expect("a checkpoint is gone", "guard_without_change "+foreign.ChangeID, "missing_tags ", "vanished_checkpoint "+used.ChangeID)
 	approve(t, s.ledger, "stop", "db01")
 	s.vpg.Resync()
 	s.expect(g, "approved", "stop", "db01", gate.Allow, "approved")
-	expect("a call without a guard", "change_without_guard ", "guard_without_change "+foreign.ChangeID,
+	expect("a call without a guard", "change_without_guard ", "guard_without_change "+foreign.ChangeID, "missing_tags ",
 		"vanished_checkpoint "+foreign.ChangeID, "vanished_checkpoint "+used.ChangeID)
 	s.Advance(2 * time.Hour)
 	s.clock.at = s.clock.at.Add(2 * time.Hour)
@@ -85,6 +85,23 @@ func TestReconcileTellsTagsThatOnlyLookLikeOursAndInsertsThatFailed(t *testing.T
 	failing.Advance(time.Minute)
 	if diff := cmp.Diff([]string{"failed_insert "}, failing.differences(time.Hour)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestReconcileReadsInEventsOfInsertsWhoseTasksAreForgotten(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.ScriptTask("InsertTaggedCP", 4, "no room")
+	_, err := s.client().InsertCheckpoint(t.Context(), zvm.VPGID(s.vpg.ID()), "whatever")
+	must(t, err)
+	s.Advance(time.Minute)
+	s.On("GET", "/v1/tasks").Always().Answer(200, "[]", "application/json")
+	if diff := cmp.Diff([]string{"failed_insert "}, s.differences(time.Hour)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	s.On("GET", "/v1/events").Always().Status(500, `{"Message":"no"}`)
+	if found, err := s.ledger.Reconcile(t.Context(), s.client(), time.Hour); err == nil || found != nil {
+		t.Errorf("%+v, %v; want an error alone", found, err)
 	}
 }
 

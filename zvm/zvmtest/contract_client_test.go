@@ -136,6 +136,10 @@ func (sc *scenario) reads() {
 	})
 	sc.call("ListVPGs", func() error { _, err := sc.c.ListVPGs(ctx, zvm.VPGFilter{Name: "web"}); return err })
 	sc.call("GetVPG", func() error { _, err := sc.c.GetVPG(ctx, sc.vpg); return err })
+	sc.call("ListEvents", func() error {
+		_, err := sc.c.ListEvents(ctx, zvm.EventFilter{Type: zvm.EventInsertTaggedCP, After: now})
+		return err
+	})
 	sc.call("ListTasks", func() error {
 		_, err := sc.c.ListTasks(ctx, zvm.TaskFilter{Type: "Clone", StartedAfter: now, StartedBefore: now})
 		return err
