@@ -37,12 +37,14 @@ func (k LeftoverKind) startedBy() string {
 
 // Leftover is something open at the server that is ours, or may be: an FLR session, a failover test, or a clone.
 type Leftover struct {
-	Kind         LeftoverKind     `json:"kind"`
-	FLRSessionID zvm.SessionID    `json:"flrSessionId"` // of an FLR session alone
-	TaskID       zvm.TaskID       `json:"taskId"`       // of what started a test or a clone, empty when not known
-	VPGID        zvm.VPGID        `json:"vpgId"`
-	VPGName      string           `json:"vpgName"`
-	VMID         zvm.VMID         `json:"vmId"` // of an FLR session alone
+	Kind         LeftoverKind  `json:"kind"`
+	FLRSessionID zvm.SessionID `json:"flrSessionId"` // of an FLR session alone
+	TaskID       zvm.TaskID    `json:"taskId"`       // of what started a test or a clone, empty when not known
+	VPGID        zvm.VPGID     `json:"vpgId"`
+	VPGName      string        `json:"vpgName"`
+	VMID         zvm.VMID      `json:"vmId"` // of an FLR session alone
+	// VMNames are the VM that is mounted, or those of the VPG: which of them a test or a clone is of, the server does not say.
+	VMNames      []string         `json:"vmNames"`
 	CheckpointID zvm.CheckpointID `json:"checkpointId"`
 	// RecoverySiteID names the site whose ZVM it is open at and knows the identifiers here, empty for the session's own.
 	RecoverySiteID zvm.SiteID `json:"recoverySiteId,omitempty"`
@@ -117,7 +119,7 @@ func (w *sweep) run(ctx context.Context) ([]Leftover, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sweep: %w", err)
 	}
-	w.clock = clock
+	w.inv, w.clock = inv, clock
 	left := []Leftover{}
 	var failures []error
 	for _, id := range slices.Sorted(maps.Keys(inv.vpgs)) {
@@ -147,7 +149,20 @@ type sweep struct {
 	sweepOptions
 
 	s     *Session
+	inv   inventory
 	clock serverClock
+}
+
+// vmNames returns the names of the VM, or of all of a VPG.
+func (w *sweep) vmNames(vpg zvm.VPGID, vm zvm.VMID) []string {
+	names := []string{}
+	for _, row := range w.inv.vms {
+		if sameID(row.VPG, vpg) && (vm == "" || sameID(row.ID, vm)) {
+			names = append(names, row.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 // suspect is a VPG with what is open there.
@@ -172,6 +187,7 @@ func (w *sweep) leftovers(ctx context.Context, v suspect) ([]Leftover, error) {
 		failures = append(failures, err)
 		for _, l := range found {
 			l.VPGID, l.VPGName, l.RecoverySiteID = v.ID, v.Name, w.s.site
+			l.VMNames = w.vmNames(v.ID, l.VMID)
 			if w.apply && l.Reason == "" {
 				err := w.close(ctx, l)
 				l.Closed = err == nil

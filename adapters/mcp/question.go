@@ -128,7 +128,7 @@ func (t *toolset) confirm(ctx context.Context, c call, k confirmation) error {
 	if err := t.unfrozen(ctx, k.untouched); err != nil {
 		return err
 	}
-	if !c.canAsk() {
+	if !c.canAsk() || k.vm == "" { // without a name, nothing could be typed
 		return &refused{refusalError{
 			Code: codeNeedsHuman, Message: "A human has to agree to this, and this client cannot ask them.", NotDone: k.untouched,
 			NextStep: "Have the human run the command in detail at a terminal.", Detail: k.command, ChangeID: k.changeID,

@@ -27,7 +27,7 @@ func (t *toolset) sweepTool() (tool, error) {
 		name:  sweepName,
 		title: "Find what was left open",
 		description: "Lists the mounts, failover tests and clones of ours that a crash left open, from the ZVM's own records. Use it when a call ended with " +
-			"something left open. Closes nothing without apply; with apply a human has to type the names of the VPGs first.",
+			"something left open. Closes nothing without apply; with apply a human has to type the names of the VMs first.",
 		hints:     hints(false, true, false, true),
 		untouched: "Nothing was closed.",
 	}, t.sweep)
@@ -53,13 +53,13 @@ func (t *toolset) sweep(ctx context.Context, c call, in sweepArgs) (sweepResult,
 		tool: sweepName, message: fmt.Sprintf("An agent wants to close what was left open at the ZVM: %d mounts, failover tests or clones.", len(closable)),
 		command: "zerto-rewind sweep --apply", untouched: "Nothing was closed.",
 	}
-	var vpgs []string
+	var vms []string
 	for _, l := range closable {
-		vpgs = append(vpgs, l.VPGName)
+		vms = append(vms, l.VMNames...)
 		k.object += fmt.Sprintf(" %s/%s/%s/%s", l.Kind, l.VPGID, l.FLRSessionID, l.TaskID)
 	}
-	slices.Sort(vpgs)
-	k.vm = strings.Join(slices.Compact(vpgs), ", ")
+	slices.Sort(vms)
+	k.vm = strings.Join(slices.Compact(vms), ", ")
 	if err := t.confirm(ctx, c, k); err != nil {
 		return sweepResult{}, err
 	}

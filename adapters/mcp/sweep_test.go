@@ -39,7 +39,7 @@ func TestSweepClosesWhatAPersonAgreedTo(t *testing.T) {
 		if f := refusedCall(t, w.connect(t, era), "zerto_sweep", args{"apply": true}); f.Code != "needs_human" || f.Detail != "zerto-rewind sweep --apply" || mounted() != 1 {
 			t.Errorf("%+v", f)
 		}
-		agreeing := connect(t, w.server(t), era, asking("accept", map[string]any{"vm": "web"}, nil))
+		agreeing := connect(t, w.server(t), era, asking("accept", map[string]any{"vm": "web01"}, nil))
 		if r := call[swept](t, agreeing, "zerto_sweep", args{"apply": true}); len(r.Left) != 1 || !r.Left[0].Closed || mounted() != 0 {
 			t.Errorf("%+v", r)
 		}
