@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
@@ -65,12 +64,11 @@ func (p *proxy) ask(ctx context.Context, m message, c toolCall, q question) outc
 
 // cannotAsk denies what a person would have to decide, and says how one can.
 func (p *proxy) cannotAsk(c toolCall, v gate.Verdict) outcome {
-	command := "zerto-rewind approve --server " + quoted(p.Server) + " --tool " + quoted(c.name)
-	if len(v.Targets) == 1 {
-		command += " --target " + quoted(v.Targets[0])
+	reason := v.Reason + " Nobody could be asked here, so the call was not executed. Put the question to the human."
+	if v.ApproveCommand != "" {
+		reason += " They can allow this one call at a terminal with: " + v.ApproveCommand
 	}
-	return p.denied(c, v.Reason+" Nobody could be asked here, so the call was not executed. Put the question to the human, "+
-		"who can allow it at a terminal with: "+command)
+	return p.denied(c, reason)
 }
 
 // answered takes the answer to a question of an earlier round.
@@ -103,8 +101,8 @@ func (p *proxy) act(ctx context.Context, m message, c toolCall, q question, aske
 	yes := Answer{Call: q.call, Targets: q.verdict.Targets}
 	if choice == answerCheckpoint {
 		vms := q.verdict.Targets
-		if len(vms) == 0 {
-			vms = []string{vm}
+		if vm != "" {
+			vms = []string{vm} // what the call names may be no VM of Zerto's
 		}
 		record, err := p.Protect(ctx, vms, q.call.Name.String())
 		if err != nil {
@@ -174,10 +172,12 @@ func (p *proxy) form(q question) map[string]any {
 	properties := map[string]any{
 		"answer": map[string]any{"type": "string", "title": "May it run?", "oneOf": options},
 	}
-	if slices.Contains(choices, answerCheckpoint) && len(q.verdict.Targets) == 0 {
-		properties["vm"] = map[string]any{
-			"type": "string", "title": "VM to checkpoint", "description": "needed for the first answer alone", "maxLength": 255,
+	if slices.Contains(choices, answerCheckpoint) {
+		description := "needed for the first answer alone"
+		if len(q.verdict.Targets) > 0 {
+			description = "for the first answer, where it is another than the call names"
 		}
+		properties["vm"] = map[string]any{"type": "string", "title": "VM to checkpoint", "description": description, "maxLength": 255}
 	}
 	return map[string]any{
 		"message":         q.verdict.Reason,
@@ -270,6 +270,3 @@ func subject(q gate.Question) string {
 	sum := sha256.Sum256(encode([]any{q.Server, q.Tool, q.Args}))
 	return string(sum[:])
 }
-
-// quoted writes a word for a shell, in which it means nothing but itself.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

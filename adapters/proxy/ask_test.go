@@ -242,7 +242,7 @@ func TestAClientThatCannotAskIsToldWhatToDo(t *testing.T) {
 	if a.Result == nil || !a.Result.IsError {
 		t.Fatalf("%+v", a)
 	}
-	for _, want := range []string{"not executed", "zerto-rewind approve --server 'esxi' --tool 'defragment'"} {
+	for _, want := range []string{"not executed", "Put the question to the human"} {
 		if !strings.Contains(a.Result.Content[0].Text, want) {
 			t.Errorf("%q lacks %q", a.Result.Content[0].Text, want)
 		}
@@ -294,4 +294,23 @@ func TestTheServersOwnQuestionIsNotAskedAboutAgain(t *testing.T) {
 	a.host(retry) // a second time it is another call
 	a.asked()
 	a.nothingRan()
+}
+
+func TestAPersonCanNameTheVMThatACallMeans(t *testing.T) {
+	t.Parallel()
+	world := newWorld(t)
+	w := newWire(t, world.config())
+	w.host(legacyInit)
+	w.reachesServer(legacyInit)
+	call := strings.Replace(powerOff, "web01", "no-such-vm", 1)
+	w.host(call)
+	question := w.answered()
+	if question.Method != "elicitation/create" || !strings.Contains(string(question.Params), `"vm"`) {
+		t.Fatalf("%+v", question)
+	}
+	w.host(`{"jsonrpc":"2.0","id":` + string(question.ID) + `,"result":{"action":"accept","content":{"answer":"checkpoint","vm":"web01"}}}`)
+	w.reachesServer(call)
+	if n := len(world.vpg.TaggedCheckpoints()); n != 1 {
+		t.Errorf("%d checkpoints", n)
+	}
 }

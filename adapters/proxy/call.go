@@ -68,7 +68,7 @@ func (p *proxy) conclude(m message, h *heldCall, o outcome) {
 			p.mu.Lock()
 			delete(p.pending, m.key)
 			p.mu.Unlock()
-			p.refuse(m.id, codeServerEnded, err)
+			p.fail(m.id, codeServerEnded, "the MCP server ended while the call was handed to it; whether it ran is not known")
 		}
 	default:
 		_ = p.toHost.write(encode(map[string]any{"jsonrpc": "2.0", "id": json.RawMessage(m.id), "result": o.answer}))
@@ -143,7 +143,8 @@ func (p *proxy) denied(c toolCall, reason string) outcome {
 	return outcome{answer: result}
 }
 
-// beat tells a client that wants to know that its call is held. Its counts stay below any that the server may report.
+// beat tells a client that wants to know that its call is held. Its counts stay below 1, from which most servers
+// count.
 func (p *proxy) beat(ctx context.Context, token json.RawMessage) (stop func()) {
 	if len(token) == 0 {
 		return func() {}

@@ -16,7 +16,7 @@ import (
 
 // Config is how a proxy judges.
 type Config struct {
-	// Server is the key under which hosts and the catalogue know the MCP server. It is required.
+	// Server is the key under which hosts and the catalogue know the MCP server. [Run] requires it.
 	Server string
 	// Gate gives the verdict on each call, and is asked for it anew for each. It is required.
 	Gate func() (*gate.Gate, error)
@@ -84,8 +84,20 @@ func Run(ctx context.Context, host, server Streams, config Config) error {
 	go func() { hostEnded <- p.fromHost(ctx, newLineReader(host.In)) }()
 	go func() { serverEnded <- p.fromServer(newLineReader(server.In)) }()
 
+	serverGone := func(err error) error {
+		cancel(ErrServerEnded)
+		withinLimit(func() {
+			p.calls.Wait()
+			p.failPending(err)
+		})
+		return errors.Join(ErrServerEnded, err)
+	}
 	select {
 	case err = <-hostEnded:
+		if errors.Is(err, errToServer) { // the host is still there, and waits for answers
+			defer closeInput()
+			return serverGone(err)
+		}
 		cancel(errors.New("the host ended"))
 		withinLimit(p.calls.Wait)
 		closeInput()
@@ -96,12 +108,7 @@ func Run(ctx context.Context, host, server Streams, config Config) error {
 			return err
 		}
 	case err = <-serverEnded:
-		cancel(ErrServerEnded)
-		withinLimit(func() {
-			p.calls.Wait()
-			p.failPending(err)
-		})
-		return errors.Join(ErrServerEnded, err)
+		return serverGone(err)
 	case <-ctx.Done():
 		withinLimit(p.calls.Wait)
 		closeInput()
@@ -196,9 +203,11 @@ func (p *proxy) route(ctx context.Context, m message) error {
 	return p.forward(m.line)
 }
 
+var errToServer = errors.New("writing to the MCP server")
+
 func (p *proxy) forward(line []byte) error {
 	if err := p.toServer.write(line); err != nil {
-		return fmt.Errorf("writing to the MCP server: %w", err)
+		return fmt.Errorf("%w: %w", errToServer, err)
 	}
 	return nil
 }
@@ -332,12 +341,21 @@ func (p *proxy) failPending(cause error) {
 	clear(p.pending)
 	p.mu.Unlock()
 	for _, id := range ids {
-		p.refuse(id, codeServerEnded, errors.Join(errors.New("the MCP server ended before it answered; whether it did what it was asked is not known"), cause))
+		text := "the MCP server ended before it answered; whether it did what it was asked is not known"
+		if cause != nil {
+			text += " (" + cause.Error() + ")"
+		}
+		p.fail(id, codeServerEnded, text)
 	}
 }
 
-// refuse answers with an error of JSON-RPC. Without an id it says that none could be read.
+// refuse answers a message that was not passed on.
 func (p *proxy) refuse(id string, code int, cause error) {
+	p.fail(id, code, "the message was not passed on: "+cause.Error())
+}
+
+// fail answers with an error of JSON-RPC. Without an id it says that none could be read.
+func (p *proxy) fail(id string, code int, text string) {
 	if id == "" {
 		id = "null"
 	}
@@ -345,9 +363,7 @@ func (p *proxy) refuse(id string, code int, cause error) {
 		JSONRPC string          `json:"jsonrpc"`
 		ID      json.RawMessage `json:"id"`
 		Error   any             `json:"error"`
-	}{"2.0", json.RawMessage(id), map[string]any{
-		"code": code, "message": "zerto-rewind: the message was not passed on: " + cause.Error(),
-	}}))
+	}{"2.0", json.RawMessage(id), map[string]any{"code": code, "message": "zerto-rewind: " + text}}))
 }
 
 // encode writes what always has a JSON form.

@@ -174,7 +174,7 @@ func TestTheDeathOfTheServerIsAnAnswer(t *testing.T) {
 	w.host(read)
 	w.reachesServer(read)
 	_ = w.fromServer.Close()
-	if a := w.answered(); a.Error == nil || string(a.ID) != `"a"` || !strings.Contains(a.Error.Message, "not known") {
+	if a := w.answered(); a.Error == nil || string(a.ID) != `"a"` || !strings.Contains(a.Error.Message, "not known") || strings.Contains(a.Error.Message, "not passed on") {
 		t.Errorf("%+v", a)
 	}
 	if err := <-w.ended; !errors.Is(err, proxyadapter.ErrServerEnded) {
