@@ -202,6 +202,40 @@ func TestObjectionIsMetByAnApprovalOfExactlyThatCall(t *testing.T) {
 	expect("frozen", gate.Deny)
 }
 
+// TestLeaveThatNamesNoArgumentsMeetsNoObjection covers calls that are not allowed by themselves: what else would let them run
+// was given by somebody who did not know what they are about to do.
+func TestLeaveThatNamesNoArgumentsMeetsNoObjection(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		behaviour, tool, vm string
+		leave               func(*site)
+		want                gate.Decision
+	}{
+		{"an approval of a machine without a guard", "stop", "db01", func(s *site) { approve(t, s.ledger, "stop", "db01") }, gate.Deny},
+		{"an approval of an unknown tool", "poke", "db01", func(s *site) { approve(t, s.ledger, "poke", "db01") }, gate.Ask},
+		{"an approval of a tool that rolls back", "wipe", "db01", func(s *site) { approve(t, s.ledger, "wipe", "db01") }, gate.Ask},
+		{"a consent to an unknown tool", "poke", "web01", func(s *site) {
+			must(t, s.ledger.Consent(t.Context(), gate.Consent{
+				ChangeID: s.protect("web01").ChangeID, VM: "web01", Server: "mine", Tool: "poke", Targets: []string{"web01"}, Source: gate.ClientRelayed,
+			}))
+		}, gate.Ask},
+	} {
+		s := newSite(t)
+		tt.leave(s)
+		g := s.gate(gate.Policy{})
+		objected := mine(tt.tool, tt.vm)
+		objected.Objection = func() string { return "It may change the settings." }
+		v := g.Decide(t.Context(), objected)
+		if v.Decision != tt.want || len(v.Guards) > 0 || v.Approval != "" || v.ApproveCommand == "" {
+			t.Errorf("%s, with an objection: %+v, want %s", tt.behaviour, v, tt.want)
+		}
+		if v.Decision == gate.Ask && !strings.Contains(v.Reason, "may change the settings") {
+			t.Errorf("%s: the question does not tell of the objection: %q", tt.behaviour, v.Reason)
+		}
+		s.expect(g, tt.behaviour+", without one", tt.tool, tt.vm, gate.Allow, "")
+	}
+}
+
 func TestProofAgeSparesTheJournalsForAsLongAsItSays(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

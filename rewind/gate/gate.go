@@ -193,6 +193,7 @@ const (
 	free                   // reads, or reaches no other machine: it never waits for anything
 	harmless               // makes a recovery point
 	changing               // changes the machines of the step's result
+	objected               // no guard and no consent is leave for it, nor is an approval that names the machines alone
 )
 
 // step is a call that was understood, and the verdict on it if nothing else bears on it.
@@ -256,11 +257,13 @@ func (g *Gate) weigh(ctx context.Context, ledger Ledger, call Call, s step) Verd
 	if s.nature == changing {
 		v = g.guarded(ctx, ledger, call, s.result)
 	}
-	if v.Decision == Allow {
-		if why := call.objection(v.Class); why != "" {
-			// A guard is no leave for it, nor is an approval that names the machine alone.
+	if why := call.objection(v.Class); why != "" {
+		s.nature, s.result.TargetKnown = objected, false
+		switch {
+		case v.Decision == Allow:
 			v.Decision, v.Guards, v.Reason = Ask, nil, call.question(why)
-			s.result.TargetKnown = false
+		case v.Decision == Ask && !strings.Contains(v.Reason, why):
+			v.Reason += " " + why
 		}
 	}
 	if ledger == nil || v.Decision != Deny && v.Decision != Ask {
