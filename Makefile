@@ -64,7 +64,7 @@ property: ## Make 20,000 random guarded changes under random faults and cancella
 keycloak: ## Test the client against a real Keycloak, fetched with Maven
 	@.ci/keycloak
 
-mcp: ## Hold the MCP server and the proxy to instruments nobody here wrote, fetched with npm
+mcp: ## Hold the MCP server and the proxy to instruments of the protocol's own authors, fetched with npm
 	@.ci/mcp
 
 fuzz-long: ## Fuzz every target for ten minutes

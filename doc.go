@@ -58,4 +58,12 @@
 //  8. Files arrive whole or not at all.
 //  9. No hidden waits, no hidden goroutines, no globals.
 //  10. Evidence, not prose: results carry ids, times, sizes and hashes.
+//
+// # The sources
+//
+// A comment that cites zvm-wire 4.4, hooks 1.5, mcp 1.6 or cases B49 names a section of the project's own fact sheets: of
+// the ZVM's REST API, the hooks of agent hosts, the Model Context Protocol and its Go SDK, and what went wrong for others.
+// They are kept outside the repository, and were compiled from public sources (the vendor's API pages, the documents of the
+// hosts and of the protocol, published source code and reports) and from what was measured on a 10.9 appliance and with the
+// SDK.
 package zertorewind

@@ -28,8 +28,8 @@ With --call it is for the call with exactly these arguments: a denial shows the 
 the first call that names no other machine than these. SERVER is "-" for a tool of the agent host itself. An approval is
 used up by one call, whichever agent makes it, and recorded; a freeze is stronger.
 
-It takes a person: stdin has to be a terminal, and the word is typed at the controlling terminal. Nothing gets around
-that but a program that makes a terminal of its own.`,
+It takes a person: stdin and stderr have to be terminals, the process has to have a controlling one (except on Windows),
+and the word is typed on stdin. No flag gets around it; a program that makes a terminal of its own does.`,
 		Args: exactly(),
 	}, 0, func(ctx context.Context, _ []string) error {
 		switch {

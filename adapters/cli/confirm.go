@@ -58,7 +58,8 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// errNoPerson refuses a command that is a person's alone. Nothing gets around it.
+// errNoPerson refuses a command that is a person's alone. No flag gets around it; a program that makes a
+// terminal of its own does.
 var errNoPerson = errors.New("only a person at a terminal can do this, and there is none here: run it yourself, in a terminal of your own")
 
 // confirmed makes sure of a person at a terminal, who types a word, and returns who that is.
