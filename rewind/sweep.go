@@ -64,7 +64,11 @@ type Leftover struct {
 // SweepOption changes what [Session.Sweep] does.
 type SweepOption func(*sweepOptions)
 
-type sweepOptions struct{ apply, all bool }
+type sweepOptions struct {
+	apply, all bool
+	restricted bool
+	only       []Leftover
+}
 
 // Apply has what is found closed: FLR sessions that are not in use, and tests and clones past their deadline.
 func Apply() SweepOption { return func(o *sweepOptions) { o.apply = true } }
@@ -72,6 +76,18 @@ func Apply() SweepOption { return func(o *sweepOptions) { o.apply = true } }
 // All extends [Apply] to tests and clones of ours before their deadline or without one, and to FLR sessions on a checkpoint
 // of ours that somebody else than the writer of its tag has mounted.
 func All() SweepOption { return func(o *sweepOptions) { o.all = true } }
+
+// Only restricts [Apply] to what an earlier Sweep listed, such as what a person agreed to: the same kind, VPG, FLR session,
+// task and recovery site. Everything else is listed with a reason, and left alone. Only() has nothing closed; given several
+// times, it restricts to all that was named.
+func Only(left ...Leftover) SweepOption {
+	return func(o *sweepOptions) { o.restricted, o.only = true, append(o.only, left...) }
+}
+
+func (l Leftover) same(as Leftover) bool {
+	return l.Kind == as.Kind && sameID(l.VPGID, as.VPGID) && sameID(l.FLRSessionID, as.FLRSessionID) &&
+		sameID(l.TaskID, as.TaskID) && sameID(l.RecoverySiteID, as.RecoverySiteID)
+}
 
 // Sweep finds what a crash left open, from the server's own truth, and closes it if [Apply] is given.
 //
@@ -188,6 +204,9 @@ func (w *sweep) leftovers(ctx context.Context, v suspect) ([]Leftover, error) {
 		for _, l := range found {
 			l.VPGID, l.VPGName, l.RecoverySiteID = v.ID, v.Name, w.s.site
 			l.VMNames = w.vmNames(v.ID, l.VMID)
+			if w.restricted && l.Reason == "" && !slices.ContainsFunc(w.only, l.same) {
+				l.Reason = "it is none of those that alone were to be closed"
+			}
 			if w.apply && l.Reason == "" {
 				err := w.close(ctx, l)
 				l.Closed = err == nil

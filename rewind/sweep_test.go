@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
@@ -57,6 +59,48 @@ func TestLaw5_SweepClosesWhatACrashLeftAndNothingElse(t *testing.T) {
 	}
 	if live := w.sim.LiveFLRSessions(); len(live) != 1 || live[0].ID != string(theirs) {
 		t.Errorf("%+v are mounted, want %s", live, theirs)
+	}
+}
+
+func TestLaw5_SweepClosesOnlyWhatItIsRestrictedTo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	pin := localPin(w.guard(t, "web01"))
+	first := w.orphan(t, pin.CheckpointID)
+	listed, err := w.Sweep(t.Context())
+	must(t, err)
+	second := w.orphan(t, pin.CheckpointID)
+	mounted := func() (ids []zvm.SessionID) {
+		for _, f := range w.sim.LiveFLRSessions() {
+			ids = append(ids, zvm.SessionID(f.ID))
+		}
+		return ids
+	}
+	another := func(change func(*rewind.Leftover)) rewind.Leftover {
+		l := listed[0]
+		change(&l)
+		return l
+	}
+	left, err := w.Sweep(t.Context(), rewind.Apply(), rewind.All(), rewind.Only(), rewind.Only(
+		another(func(l *rewind.Leftover) { l.Kind = rewind.LeftTest }),
+		another(func(l *rewind.Leftover) { l.VPGID = "another" }),
+		another(func(l *rewind.Leftover) { l.FLRSessionID = "another" }),
+		another(func(l *rewind.Leftover) { l.TaskID = "another" }),
+		another(func(l *rewind.Leftover) { l.RecoverySiteID = "another" }),
+	))
+	must(t, err)
+	if len(left) != 2 || left[0].Reason == "" || left[1].Reason == "" || len(mounted()) != 2 {
+		t.Errorf("restricted to others: %+v, mounted %v", left, mounted())
+	}
+	left, err = w.Sweep(t.Context(), rewind.Apply(), rewind.Only(listed...))
+	must(t, err)
+	if diff := cmp.Diff([]zvm.SessionID{second}, mounted()); diff != "" {
+		t.Errorf("mounted (-want +got):\n%s", diff)
+	}
+	for _, l := range left {
+		if l.Closed != (l.FLRSessionID == first) || l.Closed != (l.Reason == "") {
+			t.Errorf("swept %+v, want %s closed and a reason beside the other", l, first)
+		}
 	}
 }
 

@@ -70,6 +70,9 @@ func (t *toolset) compare(ctx context.Context, c call, in diffArgs) (*rewind.Dif
 		}
 		return c.session.Diff(ctx, before, after, in.Path)
 	}
+	if err := t.mayGuard(ctx, "Nothing was compared and nothing was inserted."); err != nil {
+		return nil, err
+	}
 	session, err := c.session.With(rewind.WithAgent(t.agentOf(c)))
 	if err != nil {
 		return nil, err

@@ -82,19 +82,19 @@ func TestLaw6_OverHTTPTheErasCannotBeMixed(t *testing.T) {
 	t.Parallel()
 	w, _, g := guarded(t)
 	url := w.serveHTTP(t)
-	const (
-		modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
+	var (
+		modern = `"_meta":{"io.modelcontextprotocol/protocolVersion":"` + eras[1] + `","io.modelcontextprotocol/clientInfo":{"name":"c","version":"1"},` +
 			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}}}},`
 		old = `"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25"},`
 	)
 	for _, header := range []http.Header{
 		{},
 		{"Mcp-Protocol-Version": {"2025-11-25"}},
-		{"Mcp-Protocol-Version": {"2026-07-28"}},
+		{"Mcp-Protocol-Version": {eras[1]}},
 		{"Mcp-Protocol-Version": {"9999-99-99"}},
 		{"Mcp-Session-Id": {"chosen-by-the-client"}},
-		{"Mcp-Session-Id": {"chosen-by-the-client"}, "Mcp-Protocol-Version": {"2026-07-28"}},
-		{"Mcp-Protocol-Version": {"2026-07-28", "2025-11-25"}},
+		{"Mcp-Session-Id": {"chosen-by-the-client"}, "Mcp-Protocol-Version": {eras[1]}},
+		{"Mcp-Protocol-Version": {eras[1], "2025-11-25"}},
 	} {
 		for _, meta := range []string{"", modern, old} {
 			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + meta + `"name":"` + startTest + `","arguments":{"changeId":"` +
@@ -107,7 +107,7 @@ func TestLaw6_OverHTTPTheErasCannotBeMixed(t *testing.T) {
 			request.Header.Set("Authorization", "Bearer "+httpToken)
 			request.Header.Set("Content-Type", "application/json")
 			request.Header.Set("Accept", "application/json, text/event-stream")
-			if header.Get("Mcp-Protocol-Version") >= "2026-07-28" {
+			if header.Get("Mcp-Protocol-Version") >= eras[1] {
 				request.Header.Set("Mcp-Method", "tools/call")
 				request.Header.Set("Mcp-Name", startTest)
 			}

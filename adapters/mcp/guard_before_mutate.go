@@ -60,7 +60,7 @@ func (t *toolset) guard(ctx context.Context, c call, in guardArgs) (guardResult,
 	case in.VM != "":
 		vms = []string{in.VM}
 	}
-	if err := t.unfrozen(ctx, notGuarded); err != nil {
+	if err := t.mayGuard(ctx, notGuarded); err != nil {
 		return guardResult{}, err
 	}
 	g, err := c.session.ProtectAll(ctx, vms, rewind.Change{ID: in.ChangeID, Action: in.Action, Agent: t.agentOf(c)})

@@ -16,6 +16,10 @@ import (
 // minToken is the least length of a bearer token, in bytes: 128 bits in hex.
 const minToken = 32
 
+// modernEra is the first protocol version whose requests stand alone, without a session; those before are of the legacy
+// era (mcp 1.8). Versions are dates, which sort as text.
+const modernEra = "2026-07-28"
+
 // idleSession is how long a session of the legacy era may be silent before it ends.
 const idleSession = time.Hour
 
@@ -41,7 +45,7 @@ func Handler(server *mcp.Server, token string, logger *slog.Logger) (http.Handle
 		case len(r.Header.Values("Authorization")) != 1 || subtle.ConstantTimeCompare(got[:], want[:]) != 1:
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "a bearer token is needed", http.StatusUnauthorized)
-		case r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28":
+		case r.Header.Get("Mcp-Protocol-Version") >= modernEra:
 			modern.ServeHTTP(w, r)
 		default:
 			legacy.ServeHTTP(w, r)

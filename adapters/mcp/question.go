@@ -32,22 +32,46 @@ func WithAnswers(record func(context.Context, HumanAnswer) error) Option {
 	return func(t *toolset) error { t.recordAnswer = record; return nil }
 }
 
-// WithFreeze has the tools that insert, start or stop anything ask whether a freeze is in force, and refuse while it is.
-// Where that cannot be known, they go by what else they need: the one that guards needs no more, as a gate lets it run too.
+// WithFreeze has the tools that insert, start, stop or close anything ask whether a freeze is in force, and refuse while it
+// is. Where that cannot be known, nothing is started, stopped or closed; a guard is still made, as a gate lets one be made.
 func WithFreeze(inForce func(context.Context) (*gate.Freeze, error)) Option {
 	return func(t *toolset) error { t.freeze = inForce; return nil }
 }
 
+// unfrozen refuses while a freeze is in force, and where that cannot be known.
 func (t *toolset) unfrozen(ctx context.Context, untouched string) error {
 	if t.freeze == nil {
 		return nil
 	}
 	freeze, err := t.freeze(ctx)
-	if err != nil || freeze == nil {
+	if err != nil {
+		return &refused{refusalError{
+			Code: codeFailed, Message: "Whether a person froze everything cannot be known.", NotDone: untouched,
+			NextStep: "Tell the human. " + seeDetail, Detail: err.Error(),
+		}}
+	}
+	return frozen(freeze, untouched)
+}
+
+// mayGuard refuses while a freeze is known to be in force: a guard harms nothing, and may be all there is to go back to.
+func (t *toolset) mayGuard(ctx context.Context, untouched string) error {
+	if t.freeze == nil {
+		return nil
+	}
+	freeze, err := t.freeze(ctx)
+	if err != nil {
 		return nil //nolint:nilerr // as WithFreeze says
 	}
+	return frozen(freeze, untouched)
+}
+
+// frozen is the refusal while a freeze is in force, nil without one.
+func frozen(freeze *gate.Freeze, untouched string) error {
+	if freeze == nil {
+		return nil
+	}
 	return &refused{refusalError{
-		Code: codeFrozen, Message: "A person froze everything but reads.", NotDone: untouched,
+		Code: codeFrozen, Message: "A person froze everything but reads and local calls.", NotDone: untouched,
 		NextStep: "Tell the human, who alone can lift it, at a terminal, with: zerto-rewind thaw.",
 		Detail:   fmt.Sprintf("frozen by %s at %s: %s", freeze.By, freeze.At.UTC().Format(time.RFC3339), freeze.Reason),
 	}}
@@ -174,7 +198,7 @@ func (t *toolset) record(ctx context.Context, a HumanAnswer, untouched string) e
 // sessionID binds an answer to the connection on which it was asked for, where there is one. Clients of the modern era hold
 // the states of their questions; those of the legacy era never see one, so that none from elsewhere counts there.
 func sessionID(c call) string {
-	if c.request.ProtocolVersion() >= "2026-07-28" {
+	if c.request.ProtocolVersion() >= modernEra {
 		return ""
 	}
 	id := "legacy"

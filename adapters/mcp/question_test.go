@@ -12,6 +12,7 @@ import (
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
@@ -233,14 +234,14 @@ func TestFreezeStopsTheToolsOfTheServerToo(t *testing.T) {
 	inBothEras(t, func(t *testing.T, era string) {
 		w, _, g := guarded(t)
 		var freeze *gate.Freeze
-		var failing error
-		option := mcpadapter.WithFreeze(func(context.Context) (*gate.Freeze, error) { return freeze, failing })
+		option := mcpadapter.WithFreeze(func(context.Context) (*gate.Freeze, error) { return freeze, nil })
 		var asked []string
 		client := connect(t, w.server(t, option), era, asking("accept", map[string]any{"vm": "app01"}, &asked))
 		change, guard := g.Record().ChangeID, args{"vm": "app01", "action": "upgrade"}
 		freeze = &gate.Freeze{By: "kim", Reason: "an odd night"}
 		tags := w.zvm.Count("POST", "/v1/vpgs/*/checkpoints")
-		for tool, a := range map[string]args{guardTool: guard, startTest: {"changeId": change, "vm": "app01"}} {
+		test, now := args{"changeId": change, "vm": "app01"}, args{"changeId": change, "path": "/", "vm": "app01"}
+		for tool, a := range map[string]args{guardTool: guard, startTest: test, diffTool: now} {
 			if f := refusedCall(t, client, tool, a); f.Code != "frozen" || !strings.Contains(f.Detail, "an odd night") {
 				t.Errorf("%s: %+v", tool, f)
 			}
@@ -249,8 +250,37 @@ func TestFreezeStopsTheToolsOfTheServerToo(t *testing.T) {
 			t.Errorf("frozen: %d questions, %d tests", len(asked), w.startedTests())
 		}
 		call[any](t, client, "zerto_list_guards", args{"vm": "app01"})
-		freeze, failing = nil, errors.New("the ledger is locked")
-		call[any](t, client, guardTool, guard)
+		call[any](t, client, diffTool, args{"changeId": change, "to": change, "path": "/", "vm": "app01"})
+	})
+}
+
+func TestLaw6_WhereAFreezeCannotBeReadOnlyGuardsAreMade(t *testing.T) {
+	t.Parallel()
+	inBothEras(t, func(t *testing.T, era string) {
+		w, _, g := guarded(t)
+		cp := g.Record().Checkpoints[0]
+		_, err := w.client.MountFLR(t.Context(), zvm.FLRTarget{VPG: cp.VPGID, VM: g.Record().VMs[0].ID, Checkpoint: cp.CheckpointID})
+		must(t, err)
+		test, err := w.session.StartTest(t.Context(), g)
+		must(t, err)
+		option := mcpadapter.WithFreeze(func(context.Context) (*gate.Freeze, error) { return nil, errors.New("the ledger is locked") })
+		var asked []string
+		client := connect(t, w.server(t, option), era, asking("accept", map[string]any{"vm": "app01"}, &asked))
+		change := g.Record().ChangeID
+		about := args{"changeId": change, "vm": "app01"}
+		for tool, a := range map[string]args{
+			startTest: about, "zerto_stop_failover_test": about, "zerto_clone": about, "zerto_sweep": {"apply": true},
+		} {
+			if f := refusedCall(t, client, tool, a); f.Code != "failed" || !strings.HasPrefix(f.Message, "Whether a person froze") || !strings.Contains(f.Detail, "the ledger is locked") {
+				t.Errorf("%s: %+v", tool, f)
+			}
+		}
+		if len(asked) != 0 || w.startedTests() != 1 || len(w.zvm.LiveTests()) != 1 || len(w.zvm.LiveFLRSessions()) != 1 {
+			t.Errorf("asked %q; tests %+v, mounts %+v", asked, w.zvm.LiveTests(), w.zvm.LiveFLRSessions())
+		}
+		must(t, test.Stop(t.Context(), rewind.TestPassed, ""))
+		call[any](t, client, guardTool, args{"vm": "app01", "action": "upgrade"})
+		call[any](t, client, diffTool, args{"changeId": change, "path": "/", "vm": "app01"})
 	})
 }
 

@@ -63,7 +63,7 @@ func (t *toolset) sweep(ctx context.Context, c call, in sweepArgs) (sweepResult,
 	if err := t.confirm(ctx, c, k); err != nil {
 		return sweepResult{}, err
 	}
-	swept, err := c.session.Sweep(ctx, rewind.Apply())
+	swept, err := c.session.Sweep(ctx, rewind.Apply(), rewind.Only(closable...))
 	var open *rewind.LeftOpenError
 	if err != nil && !errors.As(err, &open) {
 		return sweepResult{}, err

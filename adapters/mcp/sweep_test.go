@@ -49,6 +49,41 @@ func TestSweepClosesWhatAPersonAgreedTo(t *testing.T) {
 	})
 }
 
+func TestSweepClosesNothingThatCameToBeLeftOpenAfterTheQuestion(t *testing.T) {
+	t.Parallel()
+	type swept struct {
+		Left []struct {
+			FLRSessionID zvm.SessionID
+			Reason       string
+			Closed       bool
+		}
+	}
+	inBothEras(t, func(t *testing.T, era string) {
+		w := newWorld(t)
+		g, err := w.session.Protect(t.Context(), "web01", rewind.Change{})
+		must(t, err)
+		cp := g.Record().Checkpoints[0]
+		mount := func() zvm.SessionID {
+			id, err := w.client.MountFLR(t.Context(), zvm.FLRTarget{VPG: cp.VPGID, VM: g.Record().VMs[0].ID, Checkpoint: cp.CheckpointID})
+			must(t, err)
+			return id
+		}
+		old := mount()
+		var later zvm.SessionID
+		afterTheYes := mcpadapter.WithAnswers(func(context.Context, mcpadapter.HumanAnswer) error { later = mount(); return nil })
+		client := connect(t, w.server(t, afterTheYes), era, asking("accept", map[string]any{"vm": "web01"}, nil))
+		r := call[swept](t, client, "zerto_sweep", args{"apply": true})
+		for _, l := range r.Left {
+			if agreed := l.FLRSessionID == old; l.Closed != agreed || (l.Reason == "") != agreed {
+				t.Errorf("%+v, where %s alone was agreed to", l, old)
+			}
+		}
+		if live := w.zvm.LiveFLRSessions(); len(r.Left) != 2 || len(live) != 1 || live[0].ID != string(later) {
+			t.Errorf("%+v; %+v are mounted, want %s", r, live, later)
+		}
+	})
+}
+
 func TestAnAgentMakesAToolStricter(t *testing.T) {
 	t.Parallel()
 	type added struct {
