@@ -64,7 +64,7 @@ type wireEvent struct {
 
 func (w wireEvent) event() (Event, error) {
 	e := Event{
-		ID: w.Link.id(), Type: unknownEnum, Succeeded: w.EventCompletedSuccessfully,
+		ID: w.Link.id(), Succeeded: w.EventCompletedSuccessfully,
 		Occurred: w.OccurredOn.Time, User: w.UserName, Description: w.Description,
 	}
 	kind := decodeEnum(w.EventType, nil)

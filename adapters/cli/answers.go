@@ -28,7 +28,7 @@ func (a *app) unfrozen(ctx context.Context) (*ledger.Ledger, error) {
 	}
 	freeze, err := l.Frozen(ctx)
 	if err == nil && freeze != nil {
-		err = fmt.Errorf("%s froze everything but reads meanwhile", freeze.By)
+		err = fmt.Errorf("%s froze everything but reads and local calls meanwhile", freeze.By)
 	}
 	return l, err
 }

@@ -31,8 +31,9 @@ func (a *app) catalogRule() *cobra.Command {
 		Short: "Rule that a tool is read_only, mutating or unknown: a person's decision",
 		Long: `Rule writes into the user's file who ruled what on a tool, when and on what basis. It asks at the terminal, since it can
 make a tool laxer; SERVER is the key of its MCP server, or "-" for a tool of the agent host itself. A ruling of
-read_only expires, and with --fingerprint-from holds only for the tool as its server defines it now: when its
-description, schemas or annotations change, it is unknown again.`,
+read_only expires. With --fingerprint-from it is bound to the tool as that file defines it: the proxy takes a tool for
+unknown again once its server has listed another description, schema or annotation. The hook and intercept see no
+definitions and go by the name.`,
 		Args: exactly("SERVER", "TOOL", "CLASS"),
 	}, 0, func(ctx context.Context, args []string) error {
 		o := catalogfile.Order{Name: toolName(nil, args[:2]), At: time.Now()}

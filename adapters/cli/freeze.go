@@ -13,9 +13,9 @@ func (a *app) freeze() *cobra.Command {
 	c := a.command(cobra.Command{
 		Use:   "freeze [--reason TEXT]",
 		Short: "Stop every call of an agent's tools but reads and what stays on its own machine, until thaw",
-		Long: `Freeze has the hook and the proxy deny every call but reads, guarded or not, approved or not, on this machine and for this
-user, and the MCP server refuse whatever inserts, starts, stops or closes anything. What stays on the agent's own machine goes
-on. Anybody may freeze; thaw takes a person at a terminal.`,
+		Long: `Freeze has the hook and the proxy deny every call but reads and what stays on the agent's own machine, guarded or not,
+approved or not, on this machine and for this user, and the MCP server refuse whatever inserts, starts, stops or closes
+anything. Anybody may freeze; thaw takes a person at a terminal.`,
 		Args: exactly(),
 	}, 0, func(ctx context.Context, _ []string) error {
 		by, err := a.person()

@@ -279,7 +279,7 @@ func TestReconcileReportsWhatDiffers(t *testing.T) {
 		t.Fatalf("approved: %+v, want silence", o)
 	}
 	o := w.run("reconcile", "--json")
-	o.want(t, 3, "differ in 5 ways")
+	o.want(t, 3, "differ in 6 ways")
 	var list struct {
 		Differences []struct{ Kind, ChangeID, VPGName string }
 	}
@@ -291,7 +291,8 @@ func TestReconcileReportsWhatDiffers(t *testing.T) {
 		got = append(got, strings.TrimSpace(d.Kind+" "+d.ChangeID+" "+d.VPGName))
 	}
 	want := []string{
-		"change_without_guard", "foreign_tag c2 web-local", "foreign_tag c2 web-remote", "guard_without_change c3", "vanished_checkpoint c1 web-local",
+		"change_without_guard", "foreign_tag c2 web-local", "foreign_tag c2 web-remote", "guard_without_change c3",
+		"missing_tags", "vanished_checkpoint c1 web-local",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("differences (-want +got):\n%s", diff)

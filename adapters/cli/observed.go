@@ -59,7 +59,8 @@ func (d *definitions) observe(tools []json.RawMessage) {
 	}
 }
 
-// within returns the catalogue as it stands for the tools as they are defined now: a ruling on another definition is void.
+// within returns the catalogue as it stands for the tools that the server has listed to this proxy: a ruling on another
+// definition of one is void. A tool that was not listed yet keeps its ruling.
 func (d *definitions) within(known *catalog.Catalog) (*catalog.Catalog, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

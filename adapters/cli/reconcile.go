@@ -23,9 +23,9 @@ func (a *app) reconcile() *cobra.Command {
 	c := a.command(cobra.Command{
 		Use:   "reconcile [--since 24h|7d]",
 		Short: "Compare the ledger with the journals, tasks and events of the ZVM",
-		Long: `Reconcile reports calls that ran without a guard, guards under which no call ran, checkpoints that have vanished, tags with
-our prefix of which the ledger knows nothing, and inserts that failed. It changes nothing. The exit code is 3 when it
-reports anything.`,
+		Long: `Reconcile reports calls that were let run without a guard, guards under which no call is known to have run, checkpoints
+that have vanished, tags with our prefix of which the ledger knows nothing, journals that hold fewer tagged checkpoints
+than the events tell of, and inserts that failed. It changes nothing. The exit code is 3 when it reports anything.`,
 		Args: exactly(),
 	}, 10*time.Minute, func(ctx context.Context, _ []string) error {
 		client, err := a.client()

@@ -25,7 +25,7 @@ const (
 	clockSlack = time.Minute
 	// questionReach is how long after a question the call that was asked about may run.
 	questionReach = time.Hour
-	// consentReach is above the age of any guard that a consent could depend on.
+	// consentReach is how long a consent counts at most, however old the policy lets a guard be.
 	consentReach = 24 * time.Hour
 	digestChars  = 16
 )
@@ -42,7 +42,8 @@ func (l *Ledger) Frozen(ctx context.Context) (*gate.Freeze, error) {
 	return &f, l.failed("looking for a freeze", err)
 }
 
-// Freeze stops every call that is not a read until [Ledger.Thaw]. Freezing twice is freezing once, with both recorded.
+// Freeze stops every call but reads and those that stay on the agent's own machine, unless that is [gate.Policy.LocalVM],
+// until [Ledger.Thaw]. Freezing twice is freezing once, with both recorded.
 func (l *Ledger) Freeze(ctx context.Context, by, reason string) error {
 	return l.change(ctx, "freezing", func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, "INSERT INTO freezes (by, at, reason) VALUES (?, ?, ?)", by, l.now().UnixNano(), reason); err != nil {

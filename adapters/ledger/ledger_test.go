@@ -356,16 +356,6 @@ func TestDigestTellsArgumentsApartAndNothingElse(t *testing.T) {
 	}
 }
 
-func TestSeenToolShowsWhatItWasBefore(t *testing.T) {
-	t.Parallel()
-	ctx, l := t.Context(), fresh(t)
-	for i, step := range [][2]string{{"f1", ""}, {"f1", "f1"}, {"f2", "f1"}, {"f1", "f2"}} {
-		if before, err := l.Seen(ctx, "s", "t", step[0]); err != nil || before != step[1] {
-			t.Errorf("step %d: before %q, %v; want %q", i, before, err, step[1])
-		}
-	}
-}
-
 func TestWhatIsOpenIsListedUntilItIsClosed(t *testing.T) {
 	t.Parallel()
 	ctx, c := t.Context(), newClock()

@@ -32,7 +32,7 @@ type DifferenceKind string
 
 // The kinds.
 const (
-	// ChangeWithoutGuard is a call that ran, by an approval or a person's yes, and that no guard can take back.
+	// ChangeWithoutGuard is a call that was let run, by an approval or a person's yes, and that no guard can take back.
 	ChangeWithoutGuard DifferenceKind = "change_without_guard"
 	// GuardWithoutChange is a guard for which no call is known to have run: the change was never made, or made where
 	// nothing judges calls.
@@ -125,7 +125,7 @@ type reconciliation struct {
 	lines    []Line
 	standing map[string]bool // by VPG and checkpoint
 	vpgs     map[zvm.VPGID]bool
-	tags     map[zvm.VPGID]int // tagged checkpoints of that time, a little more than too few
+	tags     map[zvm.VPGID]int // tagged checkpoints since a margin before since: rather too many than too few
 	found    []Difference
 }
 
@@ -259,13 +259,13 @@ func (r *reconciliation) compareGuards() {
 	}
 }
 
-// compareCalls looks for the guard of each call that ran. One without any is a checkpoint tool unless a person let it run.
+// compareCalls looks for the guard of each call that was let run. One without any is a checkpoint tool unless a person let it run.
 func (r *reconciliation) compareCalls() {
 	for _, l := range r.lines {
 		if len(l.Changes) == 0 && (l.Approval != "" || l.Kind == gate.EventRan) {
 			r.found = append(r.found, Difference{
 				Kind: ChangeWithoutGuard, At: l.At, VMs: l.Targets, Line: l.Seq,
-				What: fmt.Sprintf("%s/%s ran because a person said so, and without a guard", l.Server, l.Tool),
+				What: fmt.Sprintf("%s/%s was let run because a person said so, and without a guard", l.Server, l.Tool),
 			})
 		}
 	}

@@ -48,10 +48,6 @@ CREATE TABLE open (
 	deadline INTEGER, closed_at INTEGER,
 	PRIMARY KEY (zvm, kind, id)
 ) STRICT, WITHOUT ROWID;
-CREATE TABLE tools (
-	server TEXT NOT NULL, tool TEXT NOT NULL, fingerprint TEXT NOT NULL, at INTEGER NOT NULL,
-	PRIMARY KEY (server, tool)
-) STRICT, WITHOUT ROWID;
 
 CREATE TABLE audit (seq INTEGER PRIMARY KEY, line TEXT NOT NULL, hash BLOB NOT NULL) STRICT;
 CREATE TRIGGER audit_is_not_edited BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'the record is only added to'); END;

@@ -157,7 +157,9 @@ func (e *Edit) rewrite(object *hujson.Object, entry catalog.Entry) error {
 	return nil
 }
 
-// check makes sure that an edit did what it was to do, and nothing else, before anybody sees it.
+// check makes sure, before anybody sees it, that the edited file is valid and says the same of every other tool, of the
+// policy and of the aliases of VMs. Whether it says of the tool what was wanted is not looked at, nor are the servers'
+// default machines.
 func (e *Edit) check(after []byte) error {
 	if len(after) > MaxSize {
 		return fmt.Errorf("the catalogue would have more than %d bytes", MaxSize)

@@ -25,8 +25,8 @@
 // With a [Ledger], a person's leave stands in for a guard, once: what would be denied or asked about is allowed if an
 // [Approval] fits, which it uses up. An unknown tool is not asked about again while the guard stands for which a person has
 // agreed to it; that a call was repeated is no agreement. The ledger closes guards and knows which are void, and every
-// verdict but those on reads goes into its record. What it claims of a guard is proven in the journals each time, since the
-// agent may be able to write it.
+// verdict but those on reads and on calls that reach no other machine goes into its record. What it claims of a guard is
+// proven in the journals each time, since the agent may be able to write it.
 //
 // A ledger that cannot be used denies what changes machines or may, and stops neither reads nor what makes recovery points.
 //

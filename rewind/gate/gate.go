@@ -44,7 +44,8 @@ type Call struct {
 	// Args are as decoded from JSON with json.Decoder.UseNumber. Nil means that they are not known.
 	Args map[string]any
 
-	// The rest is for the audit record, as far as a host tells it. It never makes a verdict laxer.
+	// The rest is for the record, as far as a host tells it. It makes no verdict on this call laxer; by Session and CallID a
+	// ledger knows the call again when the host has run it.
 
 	Host    string // whose hook, server or proxy asks, such as "claude"
 	Mode    string // the host's permission mode

@@ -45,7 +45,7 @@ type Ledger interface {
 	Append(ctx context.Context, event Event) error
 }
 
-// Freeze stops every call that is not a read.
+// Freeze stops every call but reads and those that stay on the agent's own machine, unless that is [Policy.LocalVM].
 type Freeze struct {
 	By     string    `json:"by"` // who, as far as the system tells
 	At     time.Time `json:"at"`
@@ -120,7 +120,7 @@ const (
 	EventVoid      EventKind = "void"
 	EventClosed    EventKind = "closed" // a change is over
 	EventRuled     EventKind = "ruled"  // a tool was classified
-	EventRan       EventKind = "ran"    // a call that was asked about ran, so a person had said yes
+	EventRan       EventKind = "ran"    // a call that was asked about was let run, since a person said yes: a host has run it, or a proxy was about to
 )
 
 // Event is one line of the record. It holds no argument of a call but the names of machines.

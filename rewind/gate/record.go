@@ -63,7 +63,7 @@ func (c Call) frozen(s step, f *Freeze) Verdict {
 		why = ": " + f.Reason
 	}
 	return Verdict{Class: s.verdict.Class, Targets: names(s.result.Targets), Reason: fmt.Sprintf(
-		"%s did not run: %s froze everything but reads at %s%s. Only a person can lift that, at a terminal: zerto-rewind thaw",
+		"%s did not run: %s froze everything but reads and local calls at %s%s. Only a person can lift that, at a terminal: zerto-rewind thaw",
 		c, f.By, f.At.UTC().Format(time.RFC3339), why)}
 }
 
