@@ -48,6 +48,13 @@ func (m mark) String() string {
 	}, tagSeparator)
 }
 
+// ParseMark reads the name of a checkpoint that announces a failover test or a clone, and returns the id of the change that
+// it belongs to. It reports false for every other name.
+func ParseMark(name string) (changeID string, ok bool) {
+	m, ok := parseMark(name)
+	return m.change, ok
+}
+
 // parseMark reads a checkpoint's name. It reports false for every name that is not a whole mark.
 func parseMark(name string) (mark, bool) {
 	parts := strings.Split(strings.TrimSpace(name), tagSeparator)

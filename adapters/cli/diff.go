@@ -84,7 +84,11 @@ func (a *app) compare(
 	} else {
 		a.say("guarding %s as it is now, to compare with", vm.Name)
 	}
-	return session.DiffNow(ctx, before, path, options...)
+	difference, err := session.DiffNow(ctx, before, path, options...)
+	if difference != nil {
+		a.noteMade(ctx, session, difference.After.ChangeID, vm.ID)
+	}
+	return difference, err
 }
 
 func (a *app) showDifference(d *difference) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/adapters/ledger"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
 // notePatience is how long a command that has done its work may take to record it.
@@ -78,6 +79,19 @@ func (a *app) note(ctx context.Context, what string, write func(ctx context.Cont
 // noteGuard records a guard that was proven now.
 func (a *app) noteGuard(ctx context.Context, guard rewind.GuardRecord) {
 	a.note(ctx, "the guard", func(ctx context.Context, l *ledger.Ledger) error { return l.Keep(ctx, guard) })
+}
+
+// noteMade records a guard that was made on the way to something else.
+func (a *app) noteMade(ctx context.Context, session *rewind.Session, changeID string, vm zvm.VMID) {
+	if _, err := a.reader().stateDir(); err != nil {
+		return
+	}
+	guard, err := session.FindGuard(ctx, changeID, string(vm))
+	if err != nil {
+		a.log.Warn("the guard could not be recorded in the ledger", "error", err)
+		return
+	}
+	a.noteGuard(ctx, guard.Record())
 }
 
 // noteVoid records that a change's guard does not stand any more.

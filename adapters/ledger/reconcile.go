@@ -161,7 +161,10 @@ func (r *reconciliation) readJournals(ctx context.Context, server Server) error 
 				Kind: ForeignTag, At: cp.Time.UTC(), VPGID: vpg.ID, VPGName: vpg.Name, CheckpointID: cp.ID, Tag: cp.Tag,
 				ChangeID: tag.Change, VMs: tag.VMs, What: "the ledger knows no guard of this change",
 			}
+			announced, mark := rewind.ParseMark(cp.Tag)
 			switch {
+			case mark && r.knows(announced):
+				continue
 			case !ours:
 				d.What = "it begins as our tags do, and is none"
 			case r.knows(tag.Change):

@@ -114,3 +114,18 @@ func TestReconcileConcludesNothingFromHalfOfTheJournals(t *testing.T) {
 		t.Errorf("%+v, %v; want an error alone", found, err)
 	}
 }
+
+func TestReconcileKnowsTheMarksOfItsOwnTests(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	guard := s.protect("web01")
+	must(t, s.ledger.Keep(t.Context(), guard))
+	for _, change := range []string{guard.ChangeID, "another-change"} {
+		_, err := s.client().InsertCheckpoint(t.Context(), zvm.VPGID(s.vpg.ID()), "ai:patch-bot | test of 1 | until=- | change="+change+" | 2026-11-29T10:00:00Z")
+		must(t, err)
+		s.Advance(time.Minute)
+	}
+	if diff := cmp.Diff([]string{"foreign_tag ", "guard_without_change " + guard.ChangeID}, s.differences(time.Hour)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
