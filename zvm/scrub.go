@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf16"
+	"unicode/utf8"
 )
 
 // shortestScrubbed keeps the scrubber from eating ordinary text: a password of three letters is part of many words, and an echo of
@@ -103,7 +104,19 @@ func (f *secretForm) find(t string) [][]int {
 		f.pattern = regexp.MustCompile(patternOf(f.text))
 		f.pattern.Longest()
 	}
-	return f.pattern.FindAllStringIndex(t, -1)
+	found := f.pattern.FindAllStringIndex(t, -1)
+	if utf8.ValidString(f.text) {
+		return found
+	}
+	// Bytes that are no characters by themselves may be part of one in the text, where no pattern sees them.
+	for from := 0; ; {
+		at := strings.Index(t[from:], f.text)
+		if at < 0 {
+			return found
+		}
+		found = append(found, []int{from + at, from + at + len(f.text)})
+		from += at + 1
+	}
 }
 
 // patternOf returns the expression of text in every escape and mixture of escapes.

@@ -98,6 +98,7 @@ func TestSecretAtTheCutIsScrubbedWhole(t *testing.T) {
 func FuzzScrubber(f *testing.F) {
 	f.Add("MARKER", "a", "b", 3)
 	f.Add("mark\"\\ \xff", "%22", "\\u0022", 0)
+	f.Add("\xad000", "\xc6", "0", 12)
 	f.Fuzz(func(t *testing.T, secret, before, after string, limit int) {
 		trimmed := strings.TrimSpace(secret)
 		if len(trimmed) < shortestScrubbed || strings.Contains(redacted, trimmed) {
