@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/json"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -86,5 +87,83 @@ func TestMCPWritesNothingButMessagesToStdout(t *testing.T) {
 				t.Errorf("exit code %d, stderr:\n%s", code, &stderr)
 			}
 		})
+	}
+}
+
+// TestMCPWritesNothingButMessagesToStdoutWhenAToolPanics builds the program with one method of the library that panics.
+func TestMCPWritesNothingButMessagesToStdoutWhenAToolPanics(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t).with("ZERTO_REWIND_STATE_DIR", t.TempDir())
+	folder := t.TempDir()
+	original, err := filepath.Abs("../../rewind/session.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const body = "return s.zvm.TaskStatus(ctx, id)"
+	if !strings.Contains(string(source), body) {
+		t.Fatalf("%s has no %q to replace", original, body)
+	}
+	replaced, overlay := filepath.Join(folder, "session.go"), filepath.Join(folder, "overlay.json")
+	paths, err := json.Marshal(map[string]map[string]string{"Replace": {original: replaced}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string]string{
+		replaced: strings.Replace(string(source), body, `panic("MARKER-panic")`, 1), overlay: string(paths),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	binary := filepath.Join(folder, "zerto-rewind")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", binary, "../cmd/zerto-rewind").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	c := exec.CommandContext(t.Context(), binary, "mcp", "-v")
+	for k, v := range w.env {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewReader(out)
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"zerto_get_task","arguments":{"taskId":"x"}}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"zerto_find_protection","arguments":{"vm":"web01"}}}`,
+	} {
+		_, _ = io.WriteString(in, line+"\n")
+		answer, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("after %s: %v", line, err)
+		}
+		var message struct {
+			JSONRPC string
+			ID      int
+			Result  struct{ IsError bool }
+		}
+		if err := json.Unmarshal([]byte(answer), &message); err != nil || message.JSONRPC != "2.0" || strings.Contains(answer, "MARKER-") {
+			t.Errorf("stdout has %q", answer)
+		}
+		if failed := message.ID == 2; message.Result.IsError != failed {
+			t.Errorf("%s was answered with %s", line, answer)
+		}
+	}
+	_ = in.Close()
+	rest, _ := io.ReadAll(lines)
+	if err := c.Wait(); err != nil || len(rest) > 0 {
+		t.Errorf("%v, and stdout has %q", err, rest)
 	}
 }
