@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -49,29 +50,43 @@ type noiseContent struct {
 func (c noiseContent) size() int64                 { return c.length }
 func (c noiseContent) reader(string) io.ReadSeeker { return io.NewSectionReader(c, 0, c.length) }
 
-// ReadAt fills p with the noise that stands at off.
+// Noise is cut from a table, chunk by chunk, so that sending it costs about what sending a file does. The table is wider
+// than what a deflating archive looks back at.
+const (
+	noiseChunk = 4 << 10
+	noiseTable = 128 << 10
+)
+
+var noiseTableOnce = sync.OnceValue(func() []byte {
+	table := make([]byte, noiseTable+noiseChunk)
+	for i := 0; i < len(table); i += 8 {
+		binary.LittleEndian.PutUint64(table[i:], splitMix64(0, int64(i/8)))
+	}
+	return table
+})
+
+// ReadAt fills p with the noise that stands at off. A chunk begins with a number of its own, which also says where in the
+// table the rest of it stands, so that no two chunks are the same.
 func (c noiseContent) ReadAt(p []byte, off int64) (int, error) {
 	n := len(p)
-	if skip := off % 8; skip != 0 {
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], c.word(off/8))
-		written := copy(p, word[skip:])
-		p, off = p[written:], off+int64(written)
-	}
-	for ; len(p) >= 8; p, off = p[8:], off+8 {
-		binary.LittleEndian.PutUint64(p, c.word(off/8))
-	}
-	if len(p) > 0 {
-		var word [8]byte
-		binary.LittleEndian.PutUint64(word[:], c.word(off/8))
-		copy(p, word[:])
+	for len(p) > 0 {
+		var head [8]byte
+		number := splitMix64(c.seed, off/noiseChunk)
+		binary.LittleEndian.PutUint64(head[:], number)
+		rest := noiseTableOnce()[number%noiseTable:][:noiseChunk]
+		within := int(off % noiseChunk)
+		copied := copy(p, rest[within:])
+		if within < len(head) {
+			copy(p, head[within:])
+		}
+		p, off = p[copied:], off+int64(copied)
 	}
 	return n, nil
 }
 
-// word is the output of the SplitMix64 generator after index steps from the seed.
-func (c noiseContent) word(index int64) uint64 {
-	z := c.seed + uint64(index+1)*0x9e3779b97f4a7c15
+// splitMix64 is the output of the SplitMix64 generator after index steps from the seed.
+func splitMix64(seed uint64, index int64) uint64 {
+	z := seed + uint64(index+1)*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	return z ^ z>>31

@@ -455,6 +455,15 @@ func TestGeneratedContentIsStableAndSeekable(t *testing.T) {
 			expect(t, fmt.Sprintf("%d bytes from %d", n, offset), whole[offset:offset+n], read("/noise", offset, n))
 		}
 	}
+	several := read("/noise", 0, 5*noiseChunk)
+	for offset := int64(noiseChunk - 9); offset < noiseChunk+10; offset++ {
+		for _, n := range []int64{1, 7, 8, 9, noiseChunk, 2*noiseChunk + 1} {
+			expect(t, fmt.Sprintf("%d bytes from %d", n, offset), several[offset:offset+n], read("/noise", offset, n))
+		}
+	}
+	if several[:noiseChunk] == several[noiseChunk:2*noiseChunk] {
+		t.Error("two chunks are the same")
+	}
 	expect(t, "a shorter file of the seed", whole[:13], read("/short", 0, 100))
 	if whole == read("/other", 0, 100) {
 		t.Error("two seeds gave the same noise")
