@@ -11,7 +11,8 @@ type Schedule struct {
 	// Share is the wait as a part of the time already spent. Zero means 0.12, which notices the end of a job of 1 to
 	// 30 s on average 6 % late with about forty looks.
 	Share float64
-	// Min and Max bound a wait. Zero means 100 ms and 15 s.
+	// Min and Max bound a wait. Zero means 15 s for Max and 100 ms for Min, save that the first waits are as short as 20 ms
+	// and double until then: what is done at once is seen at once.
 	Min, Max time.Duration
 	// Expected is how long jobs of this kind took lately, zero when nothing is known. Looks are then rare before nine
 	// tenths of it and dense (3 % of it apart) up to five quarters of it, which notices the end within 2 % when the expectation
@@ -29,7 +30,7 @@ func (s Schedule) Wait(spent time.Duration) time.Duration {
 		s.Share = 0.12
 	}
 	if s.Min <= 0 {
-		s.Min = 100 * time.Millisecond
+		s.Min = min(max(spent, 20*time.Millisecond), 100*time.Millisecond)
 	}
 	if s.Max <= 0 {
 		s.Max = 15 * time.Second

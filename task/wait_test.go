@@ -83,12 +83,12 @@ func TestWaitVerdicts(t *testing.T) {
 		{
 			"not found for good",
 			[]step{missing},
-			"stopped waiting for task t1, which was never seen: looking: not found true, temporary false", 41,
+			"stopped waiting for task t1, which was never seen: looking: not found true, temporary false", 44,
 		},
 		{
 			"seen and then not found",
 			[]step{in(task.InProgress), missing},
-			"stopped waiting for task t1, last seen InProgress and now not found: looking: not found true, temporary false", 41,
+			"stopped waiting for task t1, last seen InProgress and now not found: looking: not found true, temporary false", 44,
 		},
 		{
 			"a lasting failure ends at once",
