@@ -9,10 +9,11 @@ import (
 	"sync"
 )
 
-// What is read ahead of a destination at most, and how much at a time.
+// What is read ahead of a destination at most, and how much at a time: little enough for a processor's cache, and often
+// enough that neither the destination nor the hash runs dry while another process has the processor.
 const (
-	relayBlock  = 128 << 10
-	relayBlocks = 8
+	relayBlock  = 64 << 10
+	relayBlocks = 64
 )
 
 // relay copies a file to its destination and into a hash. A large one keeps three goroutines at work: one reads and
@@ -74,32 +75,23 @@ func (r *relay) ReadFrom(from io.Reader) (n int64, err error) {
 	return n, ahead.failure
 }
 
-// readAhead fills blocks from a reader for as long as there are free ones. A block is in one place at a time, and every
-// channel holds all of them, so that handing one on never waits.
+// readAhead fills blocks from a reader for as long as there are free ones, and makes no more of them than it needs. A block
+// is in one place at a time, and every channel holds all of them, so that handing one on never waits.
 type readAhead struct {
 	from       io.Reader
+	made       int
 	free, full chan []byte
 	unwanted   chan struct{} // closed when nobody takes what is read
 	failure    error         // why the reading ended, nil at the end of the file; read after full is closed
 }
 
 func newReadAhead(from io.Reader) *readAhead {
-	a := &readAhead{from: from, free: make(chan []byte, relayBlocks), full: make(chan []byte, relayBlocks), unwanted: make(chan struct{})}
-	for range relayBlocks {
-		a.free <- make([]byte, relayBlock)
-	}
-	return a
+	return &readAhead{from: from, free: make(chan []byte, relayBlocks), full: make(chan []byte, relayBlocks), unwanted: make(chan struct{})}
 }
 
 func (a *readAhead) run() {
 	defer close(a.full)
-	for {
-		var block []byte
-		select {
-		case block = <-a.free:
-		case <-a.unwanted:
-			return
-		}
+	for block := a.next(); block != nil; block = a.next() {
 		n := 0
 		var err error
 		for n < len(block) && err == nil {
@@ -116,5 +108,24 @@ func (a *readAhead) run() {
 			}
 			return
 		}
+	}
+}
+
+// next is a block to fill, nil when nobody wants another.
+func (a *readAhead) next() []byte {
+	select {
+	case block := <-a.free:
+		return block
+	default:
+	}
+	if a.made < relayBlocks {
+		a.made++
+		return make([]byte, relayBlock)
+	}
+	select {
+	case block := <-a.free:
+		return block
+	case <-a.unwanted:
+		return nil
 	}
 }
