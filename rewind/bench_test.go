@@ -234,7 +234,7 @@ func BenchmarkJournalSize(b *testing.B) {
 		age  time.Duration
 	}{{"empty", -1}, {"518400", 30 * 24 * time.Hour}} {
 		b.Run(size.name, func(b *testing.B) {
-			sim := benchSim(b, zvmtest.WithInsertTime(time.Second))
+			sim := benchSim(b, zvmtest.WithInsertTime(3*time.Second))
 			sim.AddVM("web01", sim.AddVPG("web", zvmtest.VPGConfig{JournalAge: size.age, History: 30 * 24 * time.Hour}))
 			_, s := benchSession(b, sim)
 			if _, err := s.Protect(context.Background(), "web01", rewind.Change{}); err != nil { // connections, token
