@@ -3,6 +3,7 @@ package rewind_test
 import (
 	"bytes"
 	"errors"
+	"io"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -114,20 +115,51 @@ func (p *panicAt) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.next.RoundTrip(r)
 }
 
+// panicking is a session on such a transport.
+func (w *world) panicking(t *testing.T, on func(*http.Request) bool) *rewind.Session {
+	t.Helper()
+	client, err := zvm.New(w.sim.URL(), zvm.Password(w.sim.Username(), w.sim.Password()),
+		zvm.WithTransport(&panicAt{next: w.sim.Client().Transport, on: on}))
+	must(t, err)
+	s, err := rewind.NewSession(client)
+	must(t, err)
+	return s
+}
+
 func TestLaw5_APanicWhileAMountIsAwaitedLeavesNothingOpen(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	g := w.guard(t, "web01")
-	rt := &panicAt{next: w.sim.Client().Transport, on: func(r *http.Request) bool {
-		return r.Method == "GET" && strings.HasPrefix(r.URL.Path, "/v1/flrs/")
-	}}
-	client, err := zvm.New(w.sim.URL(), zvm.Password(w.sim.Username(), w.sim.Password()), zvm.WithTransport(rt))
-	must(t, err)
-	s, err := rewind.NewSession(client)
-	must(t, err)
+	s := w.panicking(t, func(r *http.Request) bool { return r.Method == "GET" && strings.HasPrefix(r.URL.Path, "/v1/flrs/") })
 	func() {
 		defer func() { _ = recover() }()
 		_, _ = s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
 	}()
 	w.nothingMounted(t)
+}
+
+// A file is read on a goroutine that no caller can recover.
+func TestLaw5_APanicWhileAFileIsReadIsAnErrorOfTheFile(t *testing.T) {
+	t.Parallel()
+	for _, request := range []string{"POST /v1/flrs", "GET /v1/flrs/", "POST /v1/flrs/", "DELETE /v1/flrs/"} {
+		t.Run(request, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			method, prefix, _ := strings.Cut(request, " ")
+			s := w.panicking(t, func(r *http.Request) bool { return r.Method == method && strings.HasPrefix(r.URL.Path, prefix) })
+			f, err := s.Open(t.Context(), w.guard(t, "web01"), nginxConf)
+			if err == nil {
+				_, _ = io.Copy(io.Discard, f)
+				err = f.Close()
+				if f.Recovery() != nil {
+					t.Error("there is evidence of it")
+				}
+			}
+			var open *rewind.LeftOpenError
+			if !errors.As(err, &open) || !open.MayBe || !strings.Contains(err.Error(), "panicked: transport") {
+				t.Errorf("got %v", err)
+			}
+			w.nothingMounted(t)
+		})
+	}
 }

@@ -94,8 +94,17 @@ func (s *Session) Open(ctx context.Context, g *Guard, path string, opts ...Place
 	}
 }
 
-// stream downloads into a pipe, and says in f what it found.
+// stream downloads into a pipe, and says in f what it found. A panic of a callback is an error: it would end the process from
+// a goroutine that is not its owner's.
 func (s *Session) stream(ctx context.Context, f *GuestFile, r *Recovery, from covered, wanted guestPath, to pipeSink) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = &LeftOpenError{
+				What: "an FLR session of checkpoint", ID: string(from.CheckpointID), MayBe: true, Command: s.sweepCommand(),
+				Err: fmt.Errorf("rewind: reading a file panicked: %v", p),
+			}
+		}
+	}()
 	whole := false
 	times := f.times
 	r.FLRSessionID, r.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
