@@ -3,8 +3,10 @@ package mcpadapter
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
+	"github.com/zerto-rewind/zerto-rewind/rewind/gate"
 )
 
 const checkToolName = "zerto_check_tool"
@@ -21,19 +23,12 @@ type checkToolResult struct {
 	Tool   string        `json:"tool"`
 	Class  catalog.Class `json:"class" jsonschema:"read_only, mutating or unknown; unknown does not mean safe"`
 	// MayRun is the catalogue's word for a tool that needs neither a guard nor a human, or the human's.
-	MayRun   bool   `json:"mayRun" jsonschema:"whether the tool may run now, without a guard"`
-	Reason   string `json:"reason"`
-	Question string `json:"question" jsonschema:"put this to the human word for word; empty when nobody has to be asked, or they were"`
-	Answer   string `json:"answer" jsonschema:"what the human answered through this client: checkpoint, run or refuse; empty when they were not asked"`
-	NextStep string `json:"nextStep"`
+	MayRun   bool        `json:"mayRun" jsonschema:"whether the tool may run now, without a guard"`
+	Reason   string      `json:"reason"`
+	Question string      `json:"question" jsonschema:"put this to the human word for word; empty when nobody has to be asked, or they were"`
+	Answer   gate.Choice `json:"answer" jsonschema:"what the human answered through this client: checkpoint, run or refuse; empty when they were not asked"`
+	NextStep string      `json:"nextStep"`
 }
-
-// The answers to the question about a tool.
-const (
-	answerCheckpoint = "checkpoint"
-	answerRun        = "run"
-	answerRefuse     = "refuse"
-)
 
 func (t *toolset) checkTool() (tool, error) {
 	return define(t, definition{
@@ -88,34 +83,33 @@ func (t *toolset) check(ctx context.Context, c call, in checkToolArgs) (checkToo
 // checkWithHuman has the client put the question to a person.
 func (t *toolset) checkWithHuman(ctx context.Context, c call, r checkToolResult, name catalog.Name, in checkToolArgs, undo bool) (checkToolResult, error) {
 	const untouched = "The tool is not cleared. Do not run it."
-	run := choice{answerRun, "Run it without a checkpoint: Zerto cannot take it back"}
-	refuse := choice{answerRefuse, "Do not run it"}
-	choices := []choice{{answerCheckpoint, "Checkpoint the VM first, then run it"}, run, refuse}
+	choices := []gate.Choice{gate.CheckpointFirst, gate.RunUnguarded, gate.DoNotRun}
 	message := fmt.Sprintf("Nobody has classified %s, which an agent wants to call%s. Checkpoint the machine first?", quoteTool(name), onMachine(in.VM))
 	if undo {
-		choices = []choice{run, refuse}
+		choices = choices[1:]
 		message = fmt.Sprintf("An agent wants to call %s%s. It deletes recovery points or rolls back to one, which cannot be taken back.",
 			quoteTool(name), onMachine(in.VM))
 	}
-	answer, err := t.ask(c, checkToolName, "", choiceForm(message, choices...), "answer", untouched)
-	if err == nil {
-		err = oneOf(answer, choices)
-	}
+	said, err := t.ask(c, checkToolName, "", choiceForm(message, choices), "answer", untouched)
 	if err != nil {
 		return checkToolResult{}, err
 	}
-	if answer != answerRefuse {
+	answer := gate.Choice(said)
+	if !slices.Contains(choices, answer) {
+		return checkToolResult{}, errNoSuchAnswer
+	}
+	if answer != gate.DoNotRun {
 		if err := t.record(ctx, HumanAnswer{
-			Tool: checkToolName, Server: name.Server, CalledTool: name.Tool, Args: in.Args, VM: in.VM, Answer: answer,
+			Tool: checkToolName, Server: name.Server, CalledTool: name.Tool, Args: in.Args, VM: in.VM, Answer: said,
 		}, untouched); err != nil {
 			return checkToolResult{}, err
 		}
 	}
 	r.Answer = answer
 	switch answer {
-	case answerCheckpoint:
+	case gate.CheckpointFirst:
 		r.NextStep = fmt.Sprintf("The human wants a checkpoint first. Call %s for the machine and wait for it to succeed; then run the tool, once.", t.name(guardName))
-	case answerRun:
+	case gate.RunUnguarded:
 		r.MayRun = true
 		r.NextStep = "The human lets this one call run without a guard. Zerto cannot take it back."
 	default:

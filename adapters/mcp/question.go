@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
@@ -215,14 +214,11 @@ func orObject(raw []byte) []byte {
 	return raw
 }
 
-// choice is one answer of a form.
-type choice struct{ value, title string }
-
-func choiceForm(message string, choices ...choice) *mcp.ElicitParams {
+func choiceForm(message string, choices []gate.Choice) *mcp.ElicitParams {
 	options := make([]*jsonschema.Schema, len(choices))
 	for i, c := range choices {
-		var value any = c.value
-		options[i] = &jsonschema.Schema{Const: &value, Title: c.title}
+		var value any = string(c)
+		options[i] = &jsonschema.Schema{Const: &value, Title: c.Title()}
 	}
 	return &mcp.ElicitParams{
 		Message: message,
@@ -235,10 +231,3 @@ func choiceForm(message string, choices ...choice) *mcp.ElicitParams {
 }
 
 var errNoSuchAnswer = errors.New("the answer is none of those that were offered")
-
-func oneOf(answer string, choices []choice) error {
-	if !slices.ContainsFunc(choices, func(c choice) bool { return c.value == answer }) {
-		return errNoSuchAnswer
-	}
-	return nil
-}

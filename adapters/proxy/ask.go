@@ -19,13 +19,6 @@ type question struct {
 	undo    bool
 }
 
-// The answers that a form offers.
-const (
-	answerCheckpoint = "checkpoint"
-	answerRun        = "run"
-	answerRefuse     = "refuse"
-)
-
 // questionKey is our question's key among those of one result.
 const questionKey = "zerto-rewind"
 
@@ -99,7 +92,7 @@ func (p *proxy) act(ctx context.Context, m message, c toolCall, q question, aske
 	}
 	o := outcome{line: m.line, pending: pending{method: methodCall, subject: subject(asked)}}
 	yes := Answer{Call: q.call, Targets: q.verdict.Targets}
-	if choice == answerCheckpoint {
+	if choice == gate.CheckpointFirst {
 		vms := q.verdict.Targets
 		if vm != "" {
 			vms = []string{vm} // what the call names may be no VM of Zerto's
@@ -119,12 +112,12 @@ func (p *proxy) act(ctx context.Context, m message, c toolCall, q question, aske
 }
 
 // parseAnswer takes nothing for a yes but the yes of the form.
-func (p *proxy) parseAnswer(q question, raw json.RawMessage) (choice, vm string, err error) {
+func (p *proxy) parseAnswer(q question, raw json.RawMessage) (choice gate.Choice, vm string, err error) {
 	var result struct {
 		Action  string `json:"action"`
 		Content *struct {
-			Answer string `json:"answer"`
-			VM     string `json:"vm"`
+			Answer gate.Choice `json:"answer"`
+			VM     string      `json:"vm"`
 		} `json:"content"`
 	}
 	if _, err := gate.Members(raw); err != nil || json.Unmarshal(raw, &result) != nil {
@@ -139,40 +132,35 @@ func (p *proxy) parseAnswer(q question, raw json.RawMessage) (choice, vm string,
 		return "", "", errors.New("the answer is not one to the form")
 	}
 	switch choice, vm = result.Content.Answer, result.Content.VM; {
-	case choice == answerRefuse:
+	case choice == gate.DoNotRun:
 		return "", "", errors.New("the human refused it")
 	case !slices.Contains(p.choices(q), choice):
 		return "", "", errors.New("the answer is none of those that were offered")
-	case choice == answerCheckpoint && len(q.verdict.Targets) == 0 && vm == "":
+	case choice == gate.CheckpointFirst && len(q.verdict.Targets) == 0 && vm == "":
 		return "", "", errors.New("the answer does not say which VM to checkpoint")
 	}
 	return choice, vm, nil
 }
 
 // choices lists the answers on offer. No checkpoint helps against the loss of checkpoints.
-func (p *proxy) choices(q question) []string {
+func (p *proxy) choices(q question) []gate.Choice {
 	if p.Protect == nil || q.undo {
-		return []string{answerRun, answerRefuse}
+		return []gate.Choice{gate.RunUnguarded, gate.DoNotRun}
 	}
-	return []string{answerCheckpoint, answerRun, answerRefuse}
+	return []gate.Choice{gate.CheckpointFirst, gate.RunUnguarded, gate.DoNotRun}
 }
 
 // form is the question as one flat form, which is all that every client can show (mcp 1.6).
 func (p *proxy) form(q question) map[string]any {
 	choices := p.choices(q)
-	titles := map[string]string{
-		answerCheckpoint: "Checkpoint the VM first, then run",
-		answerRun:        "Run without a checkpoint: Zerto cannot take it back",
-		answerRefuse:     "Do not run",
-	}
 	options := make([]any, 0, len(choices))
 	for _, c := range choices {
-		options = append(options, map[string]any{"const": c, "title": titles[c]})
+		options = append(options, map[string]any{"const": c, "title": c.Title()})
 	}
 	properties := map[string]any{
 		"answer": map[string]any{"type": "string", "title": "May it run?", "oneOf": options},
 	}
-	if slices.Contains(choices, answerCheckpoint) {
+	if slices.Contains(choices, gate.CheckpointFirst) {
 		description := "needed for the first answer alone"
 		if len(q.verdict.Targets) > 0 {
 			description = "for the first answer, where it is another than the call names"
