@@ -24,8 +24,8 @@ const (
 )
 
 // Update edits the file at path, which need not be there yet, and no other process edits it meanwhile. A symbolic link is
-// followed and stays one; another name of the same file, a hard link, keeps the old content. When edit fails or changes nothing, nothing is written; when anything fails, the file is as it was.
-// It waits for other processes until ctx ends.
+// followed and stays one; another name of the same file, a hard link, keeps the old content. When edit fails or changes
+// nothing, nothing is written; when anything fails, the file is as it was. It waits for other processes until ctx ends.
 func Update(ctx context.Context, path string, edit func(*Edit) error) error {
 	return systemDisk().update(ctx, path, edit)
 }

@@ -151,5 +151,12 @@ func writeFile(path string, data []byte, mode fs.FileMode) (err error) {
 	if err := f.Close(); err != nil {
 		return err
 	}
-	return os.Rename(f.Name(), path)
+	if err := os.Rename(f.Name(), path); err != nil {
+		return err
+	}
+	if folder, err := os.Open(dir); err == nil {
+		_ = folder.Sync() // the name lasts from here on, where the system can say so
+		_ = folder.Close()
+	}
+	return nil
 }
