@@ -227,10 +227,23 @@ func (e *AmbiguousPathError) Error() string {
 }
 
 // NotDownloadableError says that the server will not hand out an item, in its own words. Nothing was downloaded.
+// It wraps [ErrFolder] or [ErrNotFolder] when it is the one where the other was asked for.
 type NotDownloadableError struct {
 	Path   string
 	Reason string
+
+	kind error
 }
+
+// What a path leads to instead of what was asked for.
+var (
+	// ErrFolder says that it is a folder: [Session.RecoverTree] brings one back.
+	ErrFolder = errors.New("it is a folder")
+	// ErrNotFolder says that it is no folder: [Session.Recover] brings a file back.
+	ErrNotFolder = errors.New("it is not a folder")
+)
+
+func (e *NotDownloadableError) Unwrap() error { return e.kind }
 
 func (e *NotDownloadableError) Error() string {
 	if e.Reason == "" {

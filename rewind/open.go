@@ -154,7 +154,7 @@ func refuseFile(item zvm.Item) error {
 	case !item.Downloadable:
 		return &NotDownloadableError{Path: item.Path, Reason: item.Reason}
 	case item.Browsable:
-		return &NotDownloadableError{Path: item.Path, Reason: "it is a folder"}
+		return &NotDownloadableError{Path: item.Path, Reason: ErrFolder.Error(), kind: ErrFolder}
 	}
 	return nil
 }

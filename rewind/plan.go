@@ -222,7 +222,7 @@ func (s *Session) readPinned(ctx context.Context, from covered, changeID string,
 		case err != nil:
 			return err
 		case item.Browsable:
-			return &NotDownloadableError{Path: item.Path, Reason: "it is a folder"}
+			return &NotDownloadableError{Path: item.Path, Reason: ErrFolder.Error(), kind: ErrFolder}
 		case !item.Downloadable:
 			return &NotDownloadableError{Path: item.Path, Reason: item.Reason}
 		}

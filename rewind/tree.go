@@ -104,7 +104,7 @@ func (s *Session) RecoverTree(ctx context.Context, g *Guard, path string, root *
 			return err
 		}
 		if !top.Browsable {
-			return &NotDownloadableError{Path: top.Path, Reason: firstNonEmpty(top.Reason, "it is not a folder")}
+			return &NotDownloadableError{Path: top.Path, Reason: firstNonEmpty(top.Reason, ErrNotFolder.Error()), kind: ErrNotFolder}
 		}
 		found, r.GuestPath = true, top.Path
 		times.end("browse")

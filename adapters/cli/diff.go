@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -118,22 +119,23 @@ func showDifference(t *table, d *difference) {
 	if len(d.Added)+len(d.Removed)+len(d.Changed) == 0 {
 		t.row("no difference seen")
 	}
+	name := func(at string) string { return nameBelow(cmp.Or(d.After.GuestPath, d.Before.GuestPath), at) }
 	for _, i := range d.Added {
-		t.row("added", i.Path, bytesOf(i.ItemState))
+		t.row("added", name(i.Path), bytesOf(i.ItemState))
 	}
 	for _, i := range d.Removed {
-		t.row("removed", i.Path, bytesOf(i.ItemState))
+		t.row("removed", name(i.Path), bytesOf(i.ItemState))
 	}
 	for _, i := range d.Changed {
-		t.row("changed", i.Path, bytesOf(i.Before)+" -> "+bytesOf(i.After), "by "+strings.Join(i.By, ", "))
+		t.row("changed", name(i.Path), bytesOf(i.Before)+" -> "+bytesOf(i.After), "by "+strings.Join(i.By, ", "))
 	}
 	for _, i := range d.Texts {
 		if i.Reason != "" {
-			t.row("not shown", i.Path, "-", i.Reason)
+			t.row("not shown", name(i.Path), "-", i.Reason)
 		}
 	}
 	for _, i := range d.Unread {
-		t.row("not compared", i.Path, "-", i.Reason)
+		t.row("not compared", name(i.Path), "-", i.Reason)
 	}
 	t.blank()
 	t.row("files that are the same", strconv.Itoa(d.Same))

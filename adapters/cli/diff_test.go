@@ -44,6 +44,9 @@ func TestDiff(t *testing.T) {
 	if o := w.mustRun("diff", "--change", "c1", "--to", "c1", "/etc"); !strings.Contains(o.out, "no difference seen\n") {
 		t.Errorf("stdout:\n%s", o.out)
 	}
+	if o := w.mustRun("diff", "--change", "c1", "--to", "c2", "/etc/hosts"); !strings.Contains(o.out, "\nchanged  hosts  ") {
+		t.Errorf("of a single file:\n%s", o.out)
+	}
 	if live := w.sim.LiveFLRSessions(); len(live) > 0 {
 		t.Errorf("left open: %v", live)
 	}

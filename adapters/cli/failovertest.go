@@ -109,7 +109,7 @@ func (a *app) startTest(ctx context.Context, at target, yes consent, duration ti
 
 // runTest lets a test run for a while and stops it, also when ctx ends before: what it has opened is closed.
 func (a *app) runTest(ctx context.Context, test *rewind.Test, duration time.Duration, end ending) error {
-	if a.io.Terminal && !a.json {
+	if !a.json {
 		a.say("running %s for %s; an interrupt stops it now", test.Record().VPGName, inWords(duration))
 	}
 	timer := time.NewTimer(duration)

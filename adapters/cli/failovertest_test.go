@@ -82,7 +82,7 @@ func TestLaw5_AnInterruptedFailoverTestIsStopped(t *testing.T) {
 	defer cancel()
 	var out, err strings.Builder
 	watched := onText{&err, "running web-local for 48h", cancel}
-	code := cli.Run(ctx, cli.IO{Out: &out, Err: watched, Env: w.lookup, Terminal: true},
+	code := cli.Run(ctx, cli.IO{Out: &out, Err: watched, Env: w.lookup},
 		[]string{"test", "start", "--change", "c1", "--for", "2d", "--yes"})
 	outcome{code, out.String(), err.String()}.want(t, 130, "interrupted", "the failover test was stopped\n")
 	if n := len(w.sim.LiveTests()); n != 0 {

@@ -116,6 +116,10 @@ func explainNoRecovery(ctx context.Context, dest string, err error) error {
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return hinted(err, "--force replaces it")
+	case errors.Is(err, rewind.ErrFolder):
+		return hinted(err, "--recursive brings it back with all below it")
+	case errors.Is(err, rewind.ErrNotFolder):
+		return hinted(err, "leave --recursive out to bring a file back")
 	case ctx.Err() != nil && !is[*rewind.LeftOpenError](err) && !errors.Is(err, zvm.ErrOutcomeUnknown):
 		if dest == toStdout {
 			return hinted(err, "no FLR session of this command is left open")

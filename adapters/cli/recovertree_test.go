@@ -108,6 +108,17 @@ func TestRecoverOfAFolderRefusesWhatIsNoneBeforeAskingTheZVM(t *testing.T) {
 }
 
 // What cannot be closed costs nothing that has arrived, and says how it is closed.
+func TestRecoverSaysHowToBringAFolderOrAFileBack(t *testing.T) {
+	t.Parallel()
+	w := treeWorld(t)
+	dest := filepath.Join(t.TempDir(), "dest")
+	w.run("recover", "--change", "c1", "/srv/site", "-o", dest).want(t, 7, "it is a folder", "--recursive brings it back with all below it")
+	w.run("recover", "--change", "c1", "/srv/site/index.html", "-o", dest, "-r").want(t, 7, "it is not a folder", "leave --recursive out")
+	if _, err := os.Lstat(dest); err == nil {
+		t.Error("something was written")
+	}
+}
+
 func TestAFolderThatIsBackStaysWhenItsSessionCannotBeClosed(t *testing.T) {
 	t.Parallel()
 	w := treeWorld(t)

@@ -72,16 +72,21 @@ func (v versions) differ() bool {
 	return !same && (isFile(v.before) || isFile(v.after))
 }
 
+// nameBelow is the name of what is at a path below top, which is "." for top itself: a single file that was compared.
+func nameBelow(top, at string) string {
+	if at == "." {
+		return path.Base(top)
+	}
+	return at
+}
+
 func (v versions) unified(top string) textDiff {
 	old, why := textOf(v.before)
 	now, whyNot := textOf(v.after)
 	if why = cmp.Or(why, whyNot); why != "" {
 		return textDiff{Path: v.path, Reason: why}
 	}
-	name := v.path
-	if name == "." { // a single file was compared
-		name = path.Base(top)
-	}
+	name := nameBelow(top, v.path)
 	from, to := "a/"+plain(name), "b/"+plain(name) // a guest's name must not forge a line
 	if v.before == nil {
 		from = "/dev/null"
