@@ -29,6 +29,8 @@ func TestLaw4_TheSourceNamesNothingElse(t *testing.T) {
 		switch {
 		case !inWire && whole.requests != nil && !strings.HasPrefix(name, "adapters/proxy"): // which calls MCP servers
 			t.Errorf("%s makes requests of its own: %v", name, whole.requests)
+		case !inWire && whole.prefixes != nil:
+			t.Errorf("%s joins paths of its own from %v", name, whole.prefixes)
 		case !inWire:
 			for _, path := range whole.paths {
 				if !slices.ContainsFunc(reach(t), func(listed string) bool { return strings.Contains(listed, " "+path) }) {
@@ -73,8 +75,14 @@ func withoutNames(calls []string) []string {
 	return plain
 }
 
-// calls are the methods and paths that a piece of source names, and what makes requests.
-type calls struct{ methods, paths, requests []string }
+// calls are the methods and paths that a piece of source names, the prefixes that a path could be joined from unseen, and what
+// makes requests.
+type calls struct{ methods, paths, prefixes, requests []string }
+
+// requesting is what net/http makes requests with.
+var requesting = []string{
+	"NewRequest", "NewRequestWithContext", "Get", "Head", "Post", "PostForm", "Client", "DefaultClient", "Transport", "DefaultTransport",
+}
 
 func (c *calls) visit(n ast.Node) bool {
 	switch n := n.(type) {
@@ -93,8 +101,11 @@ func (c *calls) visit(n ast.Node) bool {
 			return false
 		}
 	case *ast.BasicLit:
-		if path := literal(n); isAPI(path) {
+		switch path := literal(n); {
+		case isAPI(path):
 			c.paths = append(c.paths, path)
+		case strings.Trim(path, "/") == "v1":
+			c.prefixes = append(c.prefixes, path)
 		}
 	case *ast.SelectorExpr:
 		c.selected(n)
@@ -103,6 +114,9 @@ func (c *calls) visit(n ast.Node) bool {
 }
 
 func (c *calls) selected(n *ast.SelectorExpr) {
+	if n.Sel.Name == "RoundTrip" {
+		c.requests = append(c.requests, n.Sel.Name)
+	}
 	pkg, ok := n.X.(*ast.Ident)
 	if !ok || pkg.Name != "http" && pkg.Name != "retryablehttp" {
 		return
@@ -112,7 +126,7 @@ func (c *calls) selected(n *ast.SelectorExpr) {
 			c.methods = append(c.methods, method)
 		}
 	}
-	if slices.Contains([]string{"NewRequest", "NewRequestWithContext", "Get", "Head", "Post", "PostForm", "Client"}, n.Sel.Name) {
+	if slices.Contains(requesting, n.Sel.Name) {
 		c.requests = append(c.requests, "http."+n.Sel.Name)
 	}
 }
