@@ -202,13 +202,13 @@ func (s *Session) reconcileMount(ctx context.Context, m mounted, before []zvm.FL
 		fmt.Errorf("no trace of it within %v", s.limits.Reconcile))
 	defer cancel()
 	var opened []zvm.SessionID
-	err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
+	err := s.untilKnown(ctx, func(ctx context.Context) (bool, error) {
 		now, err := s.sessionsOf(ctx, m.FLRTarget)
 		opened = slices.DeleteFunc(now, func(id zvm.SessionID) bool {
 			return s.mounts.isOurs(id) || isAmong(before, id)
 		})
 		return len(opened) > 0, err
-	}, task.WithSchedule(s.schedule))
+	})
 	if err == nil && len(opened) == 1 {
 		return opened[0], nil
 	}
@@ -219,83 +219,4 @@ func (s *Session) reconcileMount(ctx context.Context, m mounted, before []zvm.FL
 		What: "an FLR session of checkpoint", ID: string(m.Checkpoint), MayBe: true, Command: s.sweepCommand(),
 		Err: fmt.Errorf("%w; looked for its session: %w", lost, err),
 	}
-}
-
-// unmount closes a session and waits until the server no longer lists it. A close that was refused is tried again until
-// the limit, since a session in use is refused until it is not. One that was accepted, or whose answer was lost, is
-// looked for, and sent again only when the session is seen to stay.
-func (s *Session) unmount(ctx context.Context, m mounted) error {
-	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), s.limits.Unmount,
-		fmt.Errorf("not closed within %v", s.limits.Unmount))
-	defer cancel()
-	if err := s.closeSession(ctx, m.session); err != nil {
-		return &LeftOpenError{What: "FLR session", ID: string(m.session), Command: s.sweepCommand(), Err: err}
-	}
-	s.mounts.closed(m.session)
-	s.tellClosed(m.opened())
-	s.progress(m.event(StageUnmounted))
-	return nil
-}
-
-func (s *Session) closeSession(ctx context.Context, id zvm.SessionID) error {
-	start := time.Now()
-	for {
-		_, refusal := s.zvm.UnmountFLR(ctx, id)
-		switch {
-		case refusal == nil:
-			return s.waitGone(ctx, id, s.limits.Unmount)
-		case errors.Is(refusal, zvm.ErrUnauthorized), errors.Is(refusal, zvm.ErrForbidden):
-			return refusal
-		}
-		switch stays, err := s.stays(ctx, id, refusal); {
-		case err != nil:
-			return errors.Join(refusal, err) // nobody can tell
-		case !stays:
-			return nil
-		}
-		if err := pause(ctx, s.schedule.Wait(time.Since(start))); err != nil {
-			return errors.Join(err, refusal)
-		}
-	}
-}
-
-// stays reports whether a session is still there after a close that did not go through. Servers refuse to close what is
-// gone in ways of their own, and one whose answer was lost may take its time.
-func (s *Session) stays(ctx context.Context, id zvm.SessionID, refusal error) (bool, error) {
-	if !errors.Is(refusal, zvm.ErrOutcomeUnknown) {
-		gone, err := s.isGone(ctx, id)
-		return !gone, err
-	}
-	err := s.waitGone(ctx, id, s.limits.Unmount/3)
-	if errors.Is(err, errStays) {
-		return true, nil
-	}
-	return false, err
-}
-
-// errStays says that the server was seen to list a session to the end of the looking.
-var errStays = errors.New("the server still lists the session")
-
-// waitGone waits until the server no longer lists a session. The list decides: servers differ in what they answer for a
-// single session that is gone.
-func (s *Session) waitGone(ctx context.Context, id zvm.SessionID, limit time.Duration) error {
-	looking, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	seen := false
-	err := task.Poll(looking, func(ctx context.Context) (bool, error) {
-		gone, err := s.isGone(ctx, id)
-		if err == nil {
-			seen = !gone
-		}
-		return gone, err
-	}, task.WithSchedule(s.schedule))
-	if err != nil && seen && looking.Err() != nil {
-		return fmt.Errorf("%w (%w)", errStays, err)
-	}
-	return err
-}
-
-func (s *Session) isGone(ctx context.Context, id zvm.SessionID) (bool, error) {
-	all, err := s.zvm.ListFLRSessions(ctx, "")
-	return err == nil && !slices.ContainsFunc(all, func(f zvm.FLRSession) bool { return sameID(f.ID, id) }), err
 }
