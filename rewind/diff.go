@@ -143,7 +143,9 @@ func newDiffOptions(opts []DiffOption) (diffOptions, error) {
 // Diff tells what came to differ in one folder of a VM, or in one file, between two of its guards. It mounts the two
 // checkpoints one after the other, as [Session.Recover] mounts, and reads everything below the path: names, sizes, write
 // times, and the content of files up to a limit. Files that are larger, or that the server does not hand out, are
-// compared by size and write time, and are said to be unread where those are the same.
+// compared by size and write time, and are said to be unread where those are the same. So are those that the server refuses
+// when asked, with its reason, and those whose name cannot be part of a path in a session, such as one with a backslash. A
+// folder of which that is true is unread, with all below it.
 //
 // The path is as Recover takes it, and "/" or the empty path means all partitions. It may be missing on one side: then all
 // that the other holds was added or removed. What is mounted below the path is not followed into, since where partitions

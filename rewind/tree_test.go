@@ -269,6 +269,25 @@ func TestLaw8_ATreeThatIsCutHoldsWholeFilesAndSaysWhich(t *testing.T) {
 	}
 }
 
+func TestFoldersThatLieTooDeepAreLeftOutAndListed(t *testing.T) {
+	t.Parallel()
+	const most = 128
+	w := newWorld(t)
+	last := "/srv" + strings.Repeat("/d", most)
+	must(t, w.web.Guest().WriteFile(last+"/file", []byte("x")))
+	must(t, w.web.Guest().WriteFile(last+"/below/file", []byte("x")))
+	root, dir := folderRoot(t)
+	r, err := w.RecoverTree(t.Context(), w.guard(t, "web01"), "/srv", root)
+	must(t, err)
+	want := []rewind.TreeOmits{{GuestPath: "Volume1-Ext4" + last + "/below", Reason: "it lies too deep"}}
+	if diff := cmp.Diff(want, r.Skipped); diff != "" || r.Folders != most {
+		t.Errorf("%d folders, left out (-want +got):\n%s", r.Folders, diff)
+	}
+	if diff := cmp.Diff(map[string]string{strings.TrimPrefix(last, "/srv/") + "/file": "x"}, contents(t, dir)); diff != "" {
+		t.Errorf("files (-want +got):\n%s", diff)
+	}
+}
+
 func TestTreeRecoveryJSON(t *testing.T) {
 	t.Parallel()
 	data, err := json.Marshal(rewind.TreeRecovery{})

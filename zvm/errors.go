@@ -29,6 +29,8 @@ var (
 	ErrNoLogin = errors.New("zvm: no login at this address")
 	// ErrForeignOrigin: a link or a redirect leads away from the configured scheme, host and port. No request was sent there.
 	ErrForeignOrigin = errors.New("zvm: the address leads to another origin")
+	// ErrSessionPath: a path cannot be one in an FLR session, such as one that holds a backslash (zvm-wire 6.4). No request was sent.
+	ErrSessionPath = errors.New("zvm: this cannot be a path in an FLR session")
 )
 
 // Error is what went wrong with one call. It holds no secret and no query string.

@@ -200,7 +200,7 @@ func checkSessionPath(path string) error {
 	}
 	for part := range strings.SplitSeq(path, "/") {
 		if part == "" || part == "." || part == ".." || strings.ContainsAny(part, "\\\x00") {
-			return fmt.Errorf("zvm: %q cannot be a path in an FLR session", path)
+			return fmt.Errorf("%w: %q", ErrSessionPath, path)
 		}
 	}
 	return nil
@@ -218,6 +218,7 @@ type Download struct {
 //
 // There is no limit on the whole transfer: the context ends it, and so does a stretch without a byte (see
 // [WithIdleTimeout]). An HTML page is an error, not a file, and so is a part of a file (status 206): no range is ever asked for.
+// A path that no server is asked for is an error that matches [ErrSessionPath].
 func (c *Client) DownloadFLR(ctx context.Context, id SessionID, paths ...string) (*Download, error) {
 	address, err := apiPath("v1", "flrs", string(id), "download")
 	if err != nil {

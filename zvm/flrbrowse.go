@@ -27,7 +27,8 @@ const (
 )
 
 // BrowseFLR returns what one folder of a ready session holds; the empty path holds the partitions. A path uses "/" and
-// the server's own spelling, and travels unescaped within the JSON body.
+// the server's own spelling, and travels unescaped within the JSON body. One that no server is asked for is an error that
+// matches [ErrSessionPath].
 func (c *Client) BrowseFLR(ctx context.Context, id SessionID, path string) (Listing, error) {
 	l := Listing{Complete: true}
 	for item, err := range c.ItemsFLR(ctx, id, path) {

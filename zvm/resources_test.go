@@ -247,8 +247,8 @@ func TestDownloadLinks(t *testing.T) {
 func TestSessionPathsThatMustNotTravel(t *testing.T) {
 	t.Parallel()
 	for _, path := range []string{"/a", "a/", "a//b", "../a", "a/..", "a/./b", `a\b`, "a\x00b"} {
-		if checkSessionPath(path) == nil {
-			t.Errorf("%q was let through", path)
+		if err := checkSessionPath(path); !errors.Is(err, ErrSessionPath) {
+			t.Errorf("%q gives %v, want ErrSessionPath", path, err)
 		}
 	}
 	for _, path := range []string{"", "partition#1 Ext3/Cyber 2077/Données/100%.txt", "V/a+b&c=d.txt", "V/semi;colon?.log", "V/%41"} {
