@@ -31,7 +31,8 @@ With --unified the changes of text files follow as unified diffs, with --json as
 terminal would not print as it is, is escaped, but in JSON. What is larger than 1 MiB, binary or not UTF-8 is said to be
 so and not shown.
 
-The exit code is 0 whether anything differs or not.` + recoverySiteHelp,
+What the server does not let be read is listed as not compared, with the reason. The exit code is 0 whether anything
+differs or not, and 3 when not every folder was read whole: what differs there is not told.` + recoverySiteHelp,
 		Args: exactly("PATH"),
 	}, 0, func(ctx context.Context, args []string) error {
 		session, before, err := a.findGuard(ctx, from)
@@ -51,6 +52,7 @@ The exit code is 0 whether anything differs or not.` + recoverySiteHelp,
 		}
 		if !found.Complete {
 			a.log.Warn("not every folder was read whole: what differs there is not told")
+			a.exit = exitPartial
 		}
 		d := &difference{Difference: found}
 		if unified {

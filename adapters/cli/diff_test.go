@@ -131,6 +131,33 @@ func TestDiffOfOneFileIsUnderItsName(t *testing.T) {
 	}
 }
 
+func TestDiffOfWhatCannotAllBeReadSaysSo(t *testing.T) {
+	t.Parallel()
+	w := changed(t)
+	w.write(`/etc/unit\x2da.mount`, "x")
+	w.write("/srv/shut/file", "x")
+	w.mustRun("protect", "web01", "--action", "look again", "--change", "c2")
+	if err := w.web01.Guest().Deny("/srv/shut", "scripted: damaged"); err != nil {
+		t.Fatal(err)
+	}
+	w.sim.Advance(2 * time.Minute)
+	w.mustRun("protect", "web01", "--action", "look a third time", "--change", "c3")
+	for path, want := range map[string]struct {
+		code      int
+		out, warn string
+	}{
+		"/etc": {0, `not compared  unit\x2da.mount  -  its path cannot be asked for`, ""},
+		"/srv": {3, "not compared  shut       -  scripted: damaged", "not every folder was read whole"},
+	} {
+		o := w.run("diff", "--change", "c2", "--to", "c3", path)
+		o.want(t, want.code, want.warn)
+		if !strings.Contains(o.out, want.out) || (o.err == "") != (want.warn == "") {
+			t.Errorf("%s: stdout:\n%sstderr:\n%s", path, o.out, o.err)
+		}
+		w.run("diff", "--change", "c2", "--to", "c3", path, "--json").want(t, want.code, want.warn)
+	}
+}
+
 func TestDiffHelp(t *testing.T) {
 	t.Parallel()
 	help, _, _ := strings.Cut(emptyWorld(t).mustRun("diff", "--help").out, "\nGlobal Flags:")
