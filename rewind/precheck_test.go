@@ -50,6 +50,47 @@ func TestWhatTheServerWouldNotMountIsNotMounted(t *testing.T) {
 	}
 }
 
+// A server that does not say what it would mount is not asked to mount from a VPG whose sync forbids it.
+func TestASyncAloneForbidsAMount(t *testing.T) {
+	t.Parallel()
+	for name, answer := range map[string]func(*zvmtest.Fault){
+		"points in time are not served":   func(f *zvmtest.Fault) { f.Status(404, `{}`).Always() },
+		"points in time do not work":      func(f *zvmtest.Fault) { f.Status(500, `{}`).Always() },
+		"points in time forbid nothing":   func(f *zvmtest.Fault) { f.Status(200, `[]`).Always() },
+		"points in time are a login page": func(f *zvmtest.Fault) { f.Garbage("<html>log in</html>", "text/html").Always() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			g := w.guard(t, "web01")
+			answer(w.sim.On("GET", "/v1/vms/*/pointsInTime"))
+			for _, state := range []struct {
+				status, sub int
+				reason      string
+			}{
+				{0, 0, "Initializing"},
+				{1, 1, "InitialSync"},
+				{1, 3, "VolumeInitialSync"},
+				{1, 4, "Sync"},
+				{1, 6, "DeltaSync"},
+				{2, 11, "FullSync"},
+				{2, 12, "VolumeDeltaSync"},
+				{2, 13, "VolumeFullSync"},
+			} {
+				w.local.SetStatus(state.status, state.sub)
+				_, err := w.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
+				var refused *rewind.NotMountableError
+				if !errors.As(err, &refused) || !strings.Contains(refused.Reason, state.reason) {
+					t.Errorf("got %v, want *NotMountableError with the reason %s", err, state.reason)
+				}
+			}
+			if n := w.sim.Count("POST", "/v1/flrs"); n != 0 {
+				t.Errorf("%d mounts sent", n)
+			}
+		})
+	}
+}
+
 func TestWhatForbidsNoMountIsMounted(t *testing.T) {
 	t.Parallel()
 	for name, with := range map[string]func(*world){

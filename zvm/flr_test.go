@@ -40,6 +40,40 @@ func mount(t testing.TB, fill func(*zvmtest.Guest) error, opts ...zvmtest.Option
 	return sim, client, id
 }
 
+// Every name that a server gives a session that can be browsed, or never will be, is known (zvm-wire 6.3). What is not known
+// is waited for.
+func TestASessionIsReadyOrFailedUnderEachOfItsNames(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]struct{ ready, failed bool }{
+		"MountCompletedSuccessfully": {ready: true},
+		"mountcompletedsuccessfully": {ready: true},
+		"MountReady":                 {ready: true},
+		"MOUNTREADY":                 {ready: true},
+		"MountFailed":                {failed: true},
+		"MOUNTFAILED":                {failed: true},
+		"MountInProgress":            {},
+		"NotMounted":                 {},
+		"UnmountInProgress":          {},
+		"MountReadyToBegin":          {},
+		"":                           {},
+	} {
+		s := zvm.FLRSession{Status: status}
+		if s.Ready() != want.ready || s.Failed() != want.failed {
+			t.Errorf("%q: ready %t, failed %t, want %+v", status, s.Ready(), s.Failed(), want)
+		}
+	}
+}
+
+// The names of older servers are those that the wire carries.
+func TestAMountedSessionIsReadyUnderItsOldName(t *testing.T) {
+	t.Parallel()
+	_, client, id := mount(t, func(*zvmtest.Guest) error { return nil }, zvmtest.WithSwitch(zvmtest.LegacyMountNames))
+	s, err := client.GetFLRSession(t.Context(), id)
+	if err != nil || s.Status != "MountReady" || !s.Ready() {
+		t.Errorf("got %+v, %v", s, err)
+	}
+}
+
 func TestAFolderIsListedWholeHoweverItIsPaged(t *testing.T) {
 	t.Parallel()
 	for _, count := range []int{0, 1, 49, 50, 99, 100, 101, 999, 1000, 1001, 2500} {
