@@ -78,11 +78,12 @@ func (s *Session) sendClose(ctx context.Context, c *closing) error {
 	sending, cancel := context.WithTimeout(ctx, s.limits.Unmount/2)
 	defer cancel()
 	id, err := s.zvm.UnmountFLR(sending, c.session)
-	c.task, c.running, c.sent, c.patience = id, false, time.Now(), s.limits.Unmount/3
+	c.task, c.sent, c.patience = id, time.Now(), s.limits.Unmount/3
 	if err != nil && !errors.Is(err, zvm.ErrOutcomeUnknown) {
 		c.patience = 0 // servers refuse to close what is gone in ways of their own: the next look tells
 	}
-	if err != nil && (c.reason == nil || ctx.Err() == nil) {
+	var answered *zvm.Error
+	if err != nil && (c.reason == nil || errors.As(err, &answered) && answered.Status != 0) {
 		c.reason = err
 	}
 	return err

@@ -89,22 +89,69 @@ func TestLaw5_AnAnswerThatNeverComesIsNotTheEndOfAClosing(t *testing.T) {
 	}
 }
 
-// Whoever may not look does not look again.
-func TestLaw5_ARefusedListEndsTheClosing(t *testing.T) {
+// Whoever may not look, or close, does not ask again.
+func TestLaw5_ARefusalOfWhoeverAsksEndsTheClosing(t *testing.T) {
 	t.Parallel()
-	for _, status := range []int{401, 403} {
+	for _, refused := range []struct {
+		method, pattern string
+		after, status   int
+	}{
+		{"GET", "/v1/flrs", 1, 401},
+		{"GET", "/v1/flrs", 1, 403},
+		{"DELETE", "/v1/flrs/*", 0, 403},
+	} {
 		w, s := closingWorld(t, time.Hour)
 		g := w.guard(t, "web01")
-		w.sim.On("GET", "/v1/flrs").After(1).Always().Status(status, `{"Message":"scripted"}`)
-		_, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
+		w.sim.On(refused.method, refused.pattern).After(refused.after).Always().Status(refused.status, `{"Message":"scripted"}`)
+		_, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
 		var open *rewind.LeftOpenError
 		if !errors.As(err, &open) || !strings.Contains(err.Error(), "scripted") {
-			t.Errorf("%d: got %v, want a *LeftOpenError with the refusal", status, err)
+			t.Errorf("%+v: got %v, want a *LeftOpenError with the refusal", refused, err)
 		}
 		if sent := w.sim.Count("DELETE", "/v1/flrs/*"); sent != 1 {
-			t.Errorf("%d: %d unmounts sent", status, sent)
+			t.Errorf("%+v: %d unmounts sent", refused, sent)
 		}
 	}
+}
+
+// A session that is in use is refused until it is not.
+func TestLaw5_AnUnmountThatIsRefusedIsSentAgainAtOnce(t *testing.T) {
+	t.Parallel()
+	w, s := closingWorld(t, time.Hour)
+	g := w.guard(t, "web01")
+	w.sim.On("DELETE", "/v1/flrs/*").Times(2).Status(500, `{"Message":"scripted"}`)
+	r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
+	if err != nil || !r.Unmounted {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	w.closedBy(t, 3)
+}
+
+// What became of a lost close is not told by the server, and does not stand where what it told did.
+func TestLaw5_ALostUnmountDoesNotHideWhatTheServerSaid(t *testing.T) {
+	t.Parallel()
+	w, s := closingWorld(t, 300*time.Millisecond)
+	g := w.guard(t, "web01")
+	w.sim.On("DELETE", "/v1/flrs/*").Status(500, `{"Message":"scripted: in use"}`)
+	w.sim.On("DELETE", "/v1/flrs/*").Always().CutBefore()
+	_, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
+	if err == nil || !strings.Contains(err.Error(), "scripted: in use") {
+		t.Errorf("got %v, want the server's reason", err)
+	}
+}
+
+// A task that the server forgot, when it was started anew, say, accounts for nothing any more.
+func TestLaw5_AnUnmountWhoseTaskIsForgottenIsSentAgain(t *testing.T) {
+	t.Parallel()
+	w, s := closingWorld(t, 600*time.Millisecond)
+	g := w.guard(t, "web01")
+	w.sim.On("DELETE", "/v1/flrs/*").Status(200, aTask)
+	w.sim.On("GET", "/v1/tasks/*").Status(200, `{"TaskIdentifier":`+aTask+`,"Status":{"State":1,"Progress":10}}`)
+	r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
+	if err != nil || !r.Unmounted {
+		t.Errorf("got %+v, %v", r, err)
+	}
+	w.closedBy(t, 2)
 }
 
 // A close that the server takes and does not carry out is sent again once the session was seen to stay.
