@@ -152,7 +152,8 @@ func newDiffOptions(opts []DiffOption) (diffOptions, error) {
 // are mounted is not told (zvm-wire 6.4): it is compared under its own partition.
 //
 // Errors: those of Recover, for either guard, and [*AmbiguousPathError] as well when the path leads to another partition
-// after the change than before it. A [*LeftOpenError] comes with a result when only the second session is still open.
+// after the change than before it, and when only one side has it but the other may have it too ([PathNotFoundError.Doubt]).
+// A [*LeftOpenError] comes with a result when only the second session is still open.
 func (s *Session) Diff(ctx context.Context, before, after *Guard, guestPath string, opts ...DiffOption) (*Difference, error) {
 	wanted, err := parseGuestPath(guestPath)
 	if err != nil {
@@ -180,6 +181,10 @@ func (s *Session) Diff(ctx context.Context, before, after *Guard, guestPath stri
 	switch a, b := old.side, now.side; {
 	case old.missing != nil && now.missing != nil:
 		return nil, errors.Join(now.missing, err)
+	case old.missing.unless(b.GuestPath) != nil:
+		return nil, errors.Join(fmt.Errorf("reading change %s: %w", shown(a.ChangeID), old.missing.Doubt), err)
+	case now.missing.unless(a.GuestPath) != nil:
+		return nil, errors.Join(fmt.Errorf("reading change %s: %w", shown(b.ChangeID), now.missing.Doubt), err)
 	case old.missing == nil && now.missing == nil && a.GuestPath != b.GuestPath:
 		return nil, errors.Join(&AmbiguousPathError{Path: guestPath, Hits: []string{a.GuestPath, b.GuestPath}}, err)
 	}

@@ -191,15 +191,23 @@ func (e *NotLocalError) Error() string {
 // Is matches [ErrNotLocal].
 func (e *NotLocalError) Is(target error) bool { return target == ErrNotLocal }
 
-// PathNotFoundError says that a guest path is not in the mounted checkpoint.
+// PathNotFoundError says that a guest path was not found in the mounted checkpoint.
 type PathNotFoundError struct {
 	Path  string
 	Roots []string // the partitions that were looked through
+	// Doubt says why it may be there all the same. It is nil where not to be found is evidence that there is no such path:
+	// on a partition that was named, or in a folder that the path leads through and that was listed whole.
+	Doubt *AmbiguousPathError
+
+	ends []string // folders in which the path may have ended, if there is nothing else to doubt
 }
 
 func (e *PathNotFoundError) Error() string {
 	if len(e.Roots) == 0 {
 		return fmt.Sprintf("%q: the mounted checkpoint shows no readable partition", e.Path)
+	}
+	if e.Doubt != nil {
+		return fmt.Sprintf("%v (looked through: %s)", e.Doubt, shown(strings.Join(e.Roots, ", ")))
 	}
 	return fmt.Sprintf("%q is on none of the partitions %s", e.Path, shown(strings.Join(e.Roots, ", ")))
 }
@@ -216,13 +224,19 @@ func (e *PartitionNotFoundError) Error() string {
 	return fmt.Sprintf("%q: no partition %q; there are %s", e.Path, e.Partition, shown(strings.Join(e.Partitions, ", ")))
 }
 
-// AmbiguousPathError says that a guest path fits several places.
+// AmbiguousPathError says that a guest path fits several places, or one that is not certain; or that it was not found and
+// that it cannot be told whether it was there. [OnPartition] settles it.
 type AmbiguousPathError struct {
 	Path string
 	Hits []string // paths that start with a partition; each one is unambiguous
+	// Doubt says why it cannot be told whether a path that was not found was there. There may be no Hits then.
+	Doubt string
 }
 
 func (e *AmbiguousPathError) Error() string {
+	if e.Doubt != "" {
+		return fmt.Sprintf("%q was not found, and whether it was there cannot be told: %s; begin the path with its partition", e.Path, shown(e.Doubt))
+	}
 	return fmt.Sprintf("%q may be any of %s; name the partition", e.Path, shown(strings.Join(e.Hits, ", ")))
 }
 

@@ -49,11 +49,13 @@ type start struct {
 	at    zvm.Item
 	rest  []string
 	named bool // the path names the item itself
+	known bool // the path starts nowhere else
 }
 
 // starts returns where the path may begin. A partition that bears the drive letter is the only place; so is an item that
-// the path names first, unless the path is rooted and may mean a folder of that name. Else it is any partition.
-func (p guestPath) starts(top, partitions []zvm.Item, normal normalForm) []start {
+// the path names first, unless the path is rooted and may mean a folder of that name. Else it is any partition; known says
+// that there is just one that it can be.
+func (p guestPath) starts(top, partitions []zvm.Item, known bool, normal normalForm) []start {
 	var places []start
 	if p.drive == "" && len(p.parts) > 0 {
 		for _, r := range normal.matching(top, p.parts[0], ignoresCase, true) {
@@ -66,9 +68,9 @@ func (p guestPath) starts(top, partitions []zvm.Item, normal normalForm) []start
 	for _, r := range partitions {
 		switch letter := driveLetter(r); {
 		case p.drive == "":
-			places = append(places, start{at: r, rest: p.parts})
+			places = append(places, start{at: r, rest: p.parts, known: known})
 		case letter == p.drive:
-			return []start{{at: r, rest: p.parts}}
+			return []start{{at: r, rest: p.parts, known: true}}
 		case letter == "" && !holdsLinux(r):
 			places = append(places, start{at: r, rest: p.parts})
 		}

@@ -22,6 +22,9 @@ type disks struct {
 	layout zvmtest.Layout
 	hidden []string // written before the last partition is mounted
 	files  []string
+
+	folders []string
+	links   map[string]string // path to target
 }
 
 func (d disks) build(t *testing.T, guest *zvmtest.Guest) {
@@ -39,6 +42,12 @@ func (d disks) build(t *testing.T, guest *zvmtest.Guest) {
 	}
 	for _, f := range d.files {
 		must(t, guest.WriteFile(f, []byte(f)))
+	}
+	for _, f := range d.folders {
+		must(t, guest.Mkdir(f))
+	}
+	for path, target := range d.links {
+		must(t, guest.Symlink(target, path))
 	}
 }
 
@@ -71,6 +80,9 @@ func TestLaw3_AGuestPathMeansOneFileOrNone(t *testing.T) {
 		hidden: []string{"/var/log/syslog", "/var/log/old"},
 		files:  []string{"/var/log/syslog", "/var/log/new"},
 	}
+	nested := disks{layout: with(zvmtest.LinuxLayout(), mounted("Volume2-Ext4", "/data")), files: []string{"/etc/hosts", "/data/data/x", "/data/other/y"}}
+	wholeNested := nested
+	wholeNested.files = append(slices.Clip(nested.files), "/proc/1", "/sys/1", "/dev/1")
 	many := disks{layout: zvmtest.ManyDisksLayout(), files: []string{"/etc/hosts", "/var/log/syslog", "/srv/data"}}
 	windows := disks{layout: zvmtest.WindowsLayout(), files: []string{`C:\inetpub\Web.config`, `C:\Data\Q1 Report.xlsx`}}
 	colon := disks{layout: zvmtest.Layout{{Root: "C:", MountPoint: "C:", FS: zvmtest.NTFS}}, files: []string{`C:\inetpub\Web.config`}}
@@ -135,7 +147,13 @@ func TestLaw3_AGuestPathMeansOneFileOrNone(t *testing.T) {
 		{name: "missing in a volume in a volume", guest: lvm, path: "/var/log/app/tomorrow", failed: true},
 
 		{name: "hidden below a mount point, and on it", guest: moved, path: "/var/log/syslog", hits: []string{"Volume1-Ext4/var/log/syslog", "Volume2-Ext4/log/syslog"}},
-		{name: "on a mount point that hides its folder", guest: moved, path: "/var/log/new", failed: true},
+		{name: "on a mount point that hides its folder", guest: moved, path: "/var/log/new", hits: []string{"Volume2-Ext4/log/new"}},
+		{name: "on a mount point that hides its folder, under the partition", guest: moved, path: "Volume2-Ext4/log/new", want: "/var/log/new"},
+		{name: "below a folder named as its mount point", guest: nested, path: "/data/data/x", hits: []string{"Volume2-Ext4/data/x"}},
+		{name: "beside a folder named as its mount point", guest: nested, path: "/data/other/y", hits: []string{"Volume2-Ext4/other/y"}},
+		{name: "below no such folder", guest: nested, path: "/data/x", hits: []string{"Volume2-Ext4/data/x"}},
+		{name: "below a folder named as its mount point of the one root", guest: wholeNested, path: "/data/data/x", hits: []string{"Volume2-Ext4/data/x"}},
+		{name: "below no such folder of the one root", guest: wholeNested, path: "/data/x", failed: true},
 
 		{name: "partitions below disks", guest: many, path: "/etc/hosts", want: "/etc/hosts"},
 		{name: "a mount point below disks", guest: many, path: "/var/log/syslog", want: "/var/log/syslog"},
@@ -205,7 +223,7 @@ func TestLaw3_AFileThatIsGoneIsNotFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	must(t, w.web.Guest().AddPartition("Volume2-Ext4", "/data", zvmtest.Ext4))
-	for _, f := range []string{"/app.conf", "/data/app.conf", "/data/app/app.conf", "/etc/app/other"} {
+	for _, f := range []string{"/app.conf", "/data/app.conf", "/data/opt/app/app.conf", "/etc/app/other"} {
 		must(t, w.web.Guest().WriteFile(f, []byte("another file")))
 	}
 	_, err := w.Recover(t.Context(), w.guard(t, "web01"), "/etc/app/app.conf", rewind.ToWriter(&bytes.Buffer{}))

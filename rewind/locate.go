@@ -17,11 +17,12 @@ const mostMounts = 4
 //
 // Where a partition is mounted is not told, so the path is followed as the guest would follow it, from every partition
 // that may be its "/". What another partition holds counts only behind a folder that may be a mount point, which is an
-// empty one: a folder that holds anything answers for itself, and a file that is gone from it is not found. An empty
-// folder in which nothing is mounted cannot be told from a mount point; the path of the item found says where it was.
+// empty one: a folder that holds anything answers for itself. An empty folder in which nothing is mounted cannot be told
+// from a mount point; the path of the item found says where it was.
 //
-// Anything that leaves a choice is an [*AmbiguousPathError]: a second hit, files hidden below a mount point, and another
-// partition that has the path's first folder but not the rest.
+// Anything that leaves a choice is an [*AmbiguousPathError]: a second hit, what may lie on a mount point that hides files,
+// and another partition that has the path's first folder but not the rest, or that cannot be read. A [*PathNotFoundError]
+// says whether it is evidence that there is no such item; see [finder.missing].
 func (m mounted) locate(ctx context.Context, p guestPath) (zvm.Item, error) {
 	f := &finder{path: p, browser: browser{m: m, folders: map[string]zvm.Listing{}}}
 	top, err := f.list(ctx, "")
@@ -40,6 +41,9 @@ func (m mounted) locate(ctx context.Context, p guestPath) (zvm.Item, error) {
 		if err != nil {
 			return zvm.Item{}, err
 		}
+		if !disk.Complete {
+			return zvm.Item{}, fmt.Errorf("what the server lists of the partitions of %s is not all there are", i.Path)
+		}
 		f.partitions = append(f.partitions, disk.Items...)
 	}
 	starts, err := f.starts(ctx, top.Items)
@@ -47,9 +51,16 @@ func (m mounted) locate(ctx context.Context, p guestPath) (zvm.Item, error) {
 		return zvm.Item{}, err
 	}
 	for _, start := range starts {
-		if err := f.follow(ctx, way{partition: start.at, stays: start.named || p.drive != "", spelt: start.named && m.partition == ""}, start.at, start.rest); err != nil {
+		w := way{
+			partition: start.at, stays: start.named || p.drive != "", named: f.vouched(start), known: start.known,
+			spelt: start.named && m.partition == "",
+		}
+		if err := f.follow(ctx, w, start.at, start.rest); err != nil {
 			return zvm.Item{}, err
 		}
+	}
+	if len(f.hits)+len(f.hidden) == 0 {
+		return zvm.Item{}, f.missing(ctx, starts)
 	}
 	return f.answer()
 }
@@ -60,19 +71,27 @@ type finder struct {
 
 	path       guestPath
 	partitions []zvm.Item
-	// hits are where the path leads to. Hidden ones lie behind a folder that is no mount point unless it hides files:
-	// they make a hit doubtful, and are none by themselves.
+	// hits are where the path leads to. Hidden ones lie behind a folder that is no mount point unless it hides files, or on
+	// a partition that may rather be the path's first: they make a hit doubtful, and are never taken by themselves.
 	hits, hidden []zvm.Item
-	// contested is true once a partition had the path's first folder but not the rest: it may be the one that is meant.
+	// contested is true once a partition had the path's first folder but not the rest, or could not be read: it may be the
+	// one that is meant.
 	contested bool
+	// ends are the folders in which the path ended. It is settled that it leads nowhere once one of them has to hold the next
+	// part. Blocked is an item on the way of which that cannot be told.
+	ends    []string
+	settled bool
+	blocked *zvm.Item
 }
 
 // way is how one place was come to.
 type way struct {
 	partition zvm.Item
 	above     []string // the partitions that were left at a mount point
-	stays     bool     // whoever asked named the partition
+	stays     bool     // whoever asked named the partition, or its drive
+	named     bool     // whoever asked named the partition, and can have meant nothing else
 	spelt     bool     // the path itself did: it is in the server's spelling
+	known     bool     // the path starts on the partition beyond doubt, and it was not left since
 	hidden    bool
 }
 
@@ -83,8 +102,8 @@ func (f *finder) starts(ctx context.Context, top []zvm.Item) ([]start, error) {
 		f.partitions = []zvm.Item{partition}
 		return []start{{at: partition, rest: f.path.parts, named: true}}, err
 	}
-	roots, err := f.roots(ctx)
-	return f.path.starts(top, roots, f.m.at.normal), err
+	roots, known, err := f.roots(ctx)
+	return f.path.starts(top, roots, known, f.m.at.normal), err
 }
 
 // named finds one partition by its path, its name, or the drive letter that it bears.
@@ -113,23 +132,28 @@ func pathsOf(items []zvm.Item) []string {
 	return paths
 }
 
+func distinct(items []zvm.Item) []string {
+	paths := pathsOf(items)
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
+
 // linuxRoot are folders that every Linux system keeps at its "/", the last three as empty ones.
 var linuxRoot = []string{"etc", "dev", "proc", "sys"}
 
 // roots returns the partitions that the path may start on: the one that looks like a Linux "/", if there is just one, and
-// all of them otherwise.
-func (f *finder) roots(ctx context.Context) ([]zvm.Item, error) {
-	if f.path.drive != "" || len(f.partitions) < 2 {
-		return f.partitions, nil
+// all of them otherwise. It is known where the path starts in the first case.
+func (f *finder) roots(ctx context.Context) (roots []zvm.Item, known bool, err error) {
+	if f.path.drive != "" {
+		return f.partitions, false, nil
 	}
-	var roots []zvm.Item
 	for _, p := range f.partitions {
 		if !p.Browsable || ignoresCase(p) {
 			continue
 		}
 		top, err := f.list(ctx, p.Path)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		lacks := func(name string) bool {
 			return !slices.ContainsFunc(top.Items, func(i zvm.Item) bool { return i.Browsable && i.Name() == name })
@@ -139,9 +163,9 @@ func (f *finder) roots(ctx context.Context) ([]zvm.Item, error) {
 		}
 	}
 	if len(roots) != 1 {
-		return f.partitions, nil
+		return f.partitions, false, nil
 	}
-	return roots, nil
+	return roots, true, nil
 }
 
 func (f *finder) follow(ctx context.Context, w way, at zvm.Item, rest []string) error {
@@ -156,7 +180,8 @@ func (f *finder) follow(ctx context.Context, w way, at zvm.Item, rest []string) 
 		f.hits = append(f.hits, at)
 		return nil
 	case !at.Browsable:
-		f.contested = f.contested || inside && !w.hidden
+		f.contested = f.contested || !w.hidden && (inside || len(w.above) == 0)
+		f.stop(w, at, inside)
 		return nil
 	default:
 		return f.enter(ctx, w, at, rest, inside)
@@ -173,6 +198,11 @@ func (f *finder) enter(ctx context.Context, w way, at zvm.Item, rest []string, i
 	if len(next) == 0 && !folder.Complete {
 		return fmt.Errorf("%s: what the server lists is not all it holds, and %q is not among it", at.Path, rest[0])
 	}
+	empty := len(folder.Items) == 0
+	if len(next) == 0 && !w.hidden {
+		f.ends = append(f.ends, at.Path)
+		f.settled = f.settled || w.named || !empty && (w.known || inside && len(rest) == 1)
+	}
 	for _, item := range next {
 		if err := f.follow(ctx, w, item, rest[1:]); err != nil {
 			return err
@@ -182,7 +212,6 @@ func (f *finder) enter(ctx context.Context, w way, at zvm.Item, rest []string, i
 		return nil
 	}
 	known := len(f.hits)
-	empty := len(folder.Items) == 0
 	if empty || len(next) > 0 {
 		if err := f.cross(ctx, w, rest, empty); err != nil {
 			return err
@@ -202,18 +231,19 @@ func (f *finder) cross(ctx context.Context, w way, rest []string, empty bool) er
 	if w.stays || len(w.above) == mostMounts || ignoresCase(w.partition) {
 		return nil
 	}
-	beyond := way{above: append(slices.Clip(w.above), w.partition.Path), hidden: w.hidden || !empty}
+	above := append(slices.Clip(w.above), w.partition.Path)
 	for _, p := range f.partitions {
-		if slices.Contains(beyond.above, p.Path) {
+		if slices.Contains(above, p.Path) {
 			continue
 		}
-		switch elsewhere, err := f.holdsStart(ctx, p); {
-		case err != nil:
+		elsewhere, err := f.holdsStart(ctx, p)
+		if err != nil {
 			return err
-		case elsewhere:
+		}
+		if elsewhere && !empty {
 			continue
 		}
-		beyond.partition = p
+		beyond := way{partition: p, above: above, hidden: w.hidden || !empty || elsewhere}
 		if err := f.follow(ctx, beyond, p, rest); err != nil {
 			return err
 		}
@@ -221,8 +251,8 @@ func (f *finder) cross(ctx context.Context, w way, rest []string, empty bool) er
 	return nil
 }
 
-// holdsStart reports whether a partition has the path's first folder with anything in it. It is not mounted below that
-// folder then.
+// holdsStart reports whether a partition has the path's first folder with anything in it. It is rather not mounted below
+// that folder then, unless it has one of the same name as its mount point.
 func (f *finder) holdsStart(ctx context.Context, partition zvm.Item) (bool, error) {
 	if !partition.Browsable {
 		return false, nil
@@ -244,19 +274,8 @@ func (f *finder) holdsStart(ctx context.Context, partition zvm.Item) (bool, erro
 }
 
 func (f *finder) answer() (zvm.Item, error) {
-	var places []string
-	for _, h := range f.hits {
-		places = append(places, h.Path)
-	}
-	if len(places) == 0 {
-		return zvm.Item{}, &PathNotFoundError{Path: f.path.text, Roots: pathsOf(f.partitions)}
-	}
-	for _, h := range f.hidden {
-		places = append(places, h.Path)
-	}
-	slices.Sort(places)
-	places = slices.Compact(places)
-	if len(places) > 1 || f.contested {
+	places := distinct(slices.Concat(f.hits, f.hidden))
+	if len(places) > 1 || f.contested || len(f.hits) == 0 {
 		return zvm.Item{}, &AmbiguousPathError{Path: f.path.text, Hits: places}
 	}
 	return f.hits[0], nil

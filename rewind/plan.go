@@ -116,7 +116,7 @@ func ChangedBy(after *Guard) PlanOption {
 // holds can change between its reading and the putting back; whoever puts a file back looks once more.
 //
 // Errors: those of Recover, for either guard, and [*AmbiguousPathError] as well when the path leads to another partition
-// after the change than before it. A [*LeftOpenError] may come with a result.
+// after the change than before it, and when it was not found but may have been there ([PathNotFoundError.Doubt]). A [*LeftOpenError] may come with a result.
 func (s *Session) Plan(ctx context.Context, g *Guard, guestPath string, live LiveContent, opts ...PlanOption) (*Plan, error) {
 	wanted, err := parseGuestPath(guestPath)
 	if err != nil {
@@ -137,21 +137,30 @@ func (s *Session) Plan(ctx context.Context, g *Guard, guestPath string, live Liv
 		return nil, err
 	}
 	p := &Plan{VM: from.vms[0].Name, VMID: from.vms[0].ID, Path: guestPath, Live: live}
-	pinned, err := s.readPinned(ctx, from, g.record.ChangeID, wanted)
+	pinned, missing, err := s.readPinned(ctx, from, g.record.ChangeID, wanted)
 	if pinned == nil {
 		return nil, err
 	}
 	p.Pinned = *pinned
-	if o.later && !p.Pinned.is(live) {
+	found := ""
+	if o.later && (!p.Pinned.is(live) || missing.unless("") != nil) {
 		if err != nil {
 			return nil, err // what is still mounted is in the way of a second mount
 		}
-		if p.After, err = s.readPinned(ctx, to, o.after.record.ChangeID, wanted); p.After == nil {
+		var missingAfter *PathNotFoundError
+		if p.After, missingAfter, err = s.readPinned(ctx, to, o.after.record.ChangeID, wanted); p.After == nil {
 			return nil, err
 		}
-		if a, b := p.Pinned.GuestPath, p.After.GuestPath; p.Pinned.Exists && p.After.Exists && a != b {
+		found = p.After.GuestPath
+		if a, b := p.Pinned.GuestPath, found; p.Pinned.Exists && p.After.Exists && a != b {
 			return nil, errors.Join(&AmbiguousPathError{Path: guestPath, Hits: []string{a, b}}, err)
 		}
+		if doubt := missingAfter.unless(p.Pinned.GuestPath); doubt != nil {
+			return nil, errors.Join(doubt, err)
+		}
+	}
+	if doubt := missing.unless(found); doubt != nil {
+		return nil, errors.Join(doubt, err)
 	}
 	p.judge()
 	return p, err
@@ -203,22 +212,22 @@ func equalHex(a, b string) bool {
 	return errX == nil && errY == nil && string(x) == string(y)
 }
 
-// readPinned mounts a checkpoint and reads one file whole. A result may come with the error of closing the session.
-func (s *Session) readPinned(ctx context.Context, from covered, changeID string, wanted guestPath) (*PinnedContent, error) {
-	c := &PinnedContent{
+// readPinned mounts a checkpoint and reads one file whole, or tells how it is missing. A result may come with the error of
+// closing the session.
+func (s *Session) readPinned(
+	ctx context.Context, from covered, changeID string, wanted guestPath,
+) (c *PinnedContent, missing *PathNotFoundError, err error) {
+	c = &PinnedContent{
 		ChangeID: changeID, VPGID: from.VPGID, CheckpointID: from.CheckpointID, Tag: from.Tag, CheckpointTime: from.Timestamp,
 		RecoverySiteID: from.at.site,
 	}
 	done := false
-	var err error
 	c.FLRSessionID, c.Unmounted, err = s.withMount(ctx, from, func(ctx context.Context, m mounted) error {
 		item, err := m.locate(ctx, wanted)
-		var missing *PathNotFoundError
-		if errors.As(err, &missing) && len(missing.Roots) > 0 {
+		switch {
+		case errors.As(err, &missing) && len(missing.Roots) > 0:
 			done = true
 			return nil
-		}
-		switch {
 		case err != nil:
 			return err
 		case item.Browsable:
@@ -235,7 +244,7 @@ func (s *Session) readPinned(ctx context.Context, from covered, changeID string,
 		return err
 	})
 	if !done {
-		return nil, err
+		return nil, nil, err
 	}
-	return c, err
+	return c, missing, err
 }

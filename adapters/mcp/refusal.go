@@ -178,9 +178,16 @@ func (t *toolset) explainFile(err error, e *refusalError) bool {
 	case errors.As(err, &noPath):
 		e.Code, e.Message, e.Paths = codePathNotFound, "The path is not in the checkpoint.", noPath.Roots
 		e.NextStep = "Check the path. The partitions that were searched are in paths; a path may begin with one."
+		if noPath.Doubt != nil {
+			e.Message = "The path was not found, but may be there all the same: see detail. Do not take it for missing."
+		}
 	case errors.As(err, &manyPaths):
 		e.Code, e.Message, e.Paths = codeAmbiguousPath, "The path fits several places.", manyPaths.Hits
 		e.NextStep = "Call again with one of paths."
+		if manyPaths.Doubt != "" {
+			e.Message = "The path was not found, and whether it was there cannot be told. Do not take it for missing."
+			e.NextStep = "See detail for the reason and paths for what it may be. Call again with a path that begins with its partition; ask the human which."
+		}
 	case errors.As(err, &noFile):
 		e.Code, e.Message = codeNotDownloadable, "The item cannot be recovered as a file."
 		e.NextStep = "See detail for the reason. Ask for a file inside it when it is a folder."
