@@ -1,6 +1,7 @@
 package rewind
 
 import (
+	"fmt"
 	"io"
 	"os"
 )
@@ -18,14 +19,27 @@ type spool struct {
 func newSpool() (spool, error) {
 	file, err := os.CreateTemp("", ".rewind-*.zip")
 	if err != nil {
-		return spool{}, err
+		return spool{}, noRoom(err)
 	}
 	return spool{file, os.Remove(file.Name()) != nil}, nil
 }
 
+// Write says of an error that it is not one of the destination or of the server.
+func (s spool) Write(b []byte) (int, error) {
+	n, err := s.File.Write(b)
+	if err != nil {
+		err = noRoom(err)
+	}
+	return n, err
+}
+
+func noRoom(err error) error {
+	return fmt.Errorf("keeping the zip that the server sends in the folder for temporary files: %w", err)
+}
+
 // fill copies a zip and returns how long it is; most is what is too long.
 func (s spool) fill(from io.Reader, most int64) (int64, error) {
-	return io.Copy(s.File, io.LimitReader(from, most))
+	return io.Copy(struct{ io.Writer }{s}, io.LimitReader(from, most))
 }
 
 func (s spool) close() {

@@ -88,7 +88,7 @@ func TestSizesAboveFourGibibytesCount(t *testing.T) {
 	t.Parallel()
 	const size = 5<<30 + 1024
 	z := zip64Of("big.bin", noise(1024), size)
-	entry, err := onlyEntry(bytes.NewReader(z), int64(len(z)))
+	entry, err := onlyEntry(bytes.NewReader(z), int64(len(z)), zvm.Item{Path: "V/big.bin"})
 	if err != nil || entry.UncompressedSize64 != size {
 		t.Fatalf("entry %+v, %v", entry, err)
 	}
@@ -128,7 +128,7 @@ func TestTheDirectoryOfAZipIsReadInConstantMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	archive := &counted{ReaderAt: bytes.NewReader(b.Bytes())}
-	if _, err := onlyEntry(archive, int64(b.Len())); err == nil || archive.n > 1<<20 {
+	if _, err := onlyEntry(archive, int64(b.Len()), zvm.Item{Path: "Volume1/srv/data.bin"}); err == nil || archive.n > 1<<20 {
 		t.Errorf("%v, after %d of %d bytes", err, archive.n, b.Len())
 	}
 	var got bytes.Buffer

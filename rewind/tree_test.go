@@ -1,8 +1,6 @@
 package rewind_test
 
 import (
-	"archive/zip"
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -203,30 +201,63 @@ func TestRecoverTreeReplacesNothingAndFollowsNoLink(t *testing.T) {
 	}
 }
 
-func TestAZipThatTheServerMadeUpBringsOnlyWhatWasListed(t *testing.T) {
+func TestAZipThatTheServerMadeUpBringsOnlyWhatWasAskedFor(t *testing.T) {
 	t.Parallel()
-	var evil bytes.Buffer
-	z := zip.NewWriter(&evil)
-	for _, e := range [][2]string{
-		{"../../evil", "x"}, {"/abs", "x"}, {`C:\x`, "x"}, {"a.conf", "x"}, {"sub/b.conf", "zz"}, {"b.conf", "zz"},
+	for name, brought := range map[string]string{ // of the entry that holds "x", and what a.conf then is
+		"a.conf":                                 "x",
+		"conf.d/a.conf":                          "x",
+		`conf.d\a.conf`:                          "x",
+		"srv/site/conf.d/a.conf":                 "x",
+		"Volume1-Ext4/srv/site/conf.d/a.conf":    "x",
+		"../../b/a.conf":                         "a",
+		`..\..\b\a.conf`:                         "a",
+		"../conf.d/a.conf":                       "a",
+		"b/a.conf":                               "a",
+		"A.CONF":                                 "a",
+		"/a.conf":                                "a",
+		"/Volume1-Ext4/srv/site/conf.d/a.conf":   "a",
+		`C:\a.conf`:                              "a",
+		"C:/Volume1-Ext4/srv/site/conf.d/a.conf": "a",
 	} {
-		entry, err := z.Create(e[0])
-		must(t, err)
-		_, err = entry.Write([]byte(e[1]))
-		must(t, err)
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newTreeWorld(t)
+			made := zipOf(t, "../../evil", "x", name, "x", "sub/b.conf", "zz", "b.conf", "zz")
+			w.sim.On("POST", "/v1/flrs/*/download").Answer(200, string(made), "application/zip")
+			root, dir := folderRoot(t)
+			r, err := w.RecoverTree(t.Context(), w.guard(t, "web01"), "/srv/site/conf.d", root)
+			must(t, err)
+			// Of two entries that may be one file none is, and the file is asked for by itself.
+			want := map[string]string{"a.conf": brought, "b.conf": "bb", "deep/er/c.conf": "ccc"}
+			if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
+				t.Errorf("files (-want +got):\n%s", diff)
+			}
+			if sum := sha256.Sum256([]byte(brought)); r.Files[0].SHA256 != hex.EncodeToString(sum[:]) {
+				t.Errorf("evidence %+v of a file that holds %q", r.Files[0], brought)
+			}
+		})
 	}
-	must(t, z.Close())
+}
+
+func TestFilesThatComeOnlyUnderOtherNamesAreLeftOutAndListed(t *testing.T) {
+	t.Parallel()
 	w := newTreeWorld(t)
-	w.sim.On("POST", "/v1/flrs/*/download").Answer(200, evil.String(), "application/zip")
+	w.sim.On("POST", "/v1/flrs/*/download").Always().Answer(200, string(zipOf(t, "../../b/x", "a")), "application/zip")
 	root, dir := folderRoot(t)
-	g := w.guard(t, "web01")
-	_, err := w.RecoverTree(t.Context(), g, "/srv/site/conf.d", root)
+	r, err := w.RecoverTree(t.Context(), w.guard(t, "web01"), "/srv/site/conf.d", root)
 	must(t, err)
-	// One entry is a file that was asked for; two that may be one are none, and the file is asked for by itself.
-	want := map[string]string{"a.conf": "x", "b.conf": "bb", "deep/er/c.conf": "ccc"}
-	if diff := cmp.Diff(want, contents(t, dir)); diff != "" {
+	if diff := cmp.Diff("conf.d/a.conf conf.d/b.conf conf.d/deep/er/c.conf", omitted(r)); diff != "" {
+		t.Errorf("left out (-want +got):\n%s", diff)
+	}
+	for _, s := range r.Skipped {
+		if !strings.Contains(s.Reason, "../../b/x") {
+			t.Errorf("left out without the entry's name: %+v", s)
+		}
+	}
+	if diff := cmp.Diff(map[string]string{}, contents(t, dir)); diff != "" {
 		t.Errorf("files (-want +got):\n%s", diff)
 	}
+	w.nothingMounted(t)
 }
 
 func TestRecoverTreeOfNoFolder(t *testing.T) {

@@ -1,6 +1,7 @@
 package rewind
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -32,6 +33,22 @@ func whyUnsafe(name string) string {
 	}
 	return ""
 }
+
+// bearsName reports whether the name of a zip's entry is a file's: the end of its path in the session, from the start of
+// some part on, since a server may give no folders, those below one that was asked for, or all (zvm-wire 6.5). Each folder in it
+// passes the rules of [whyUnsafe], so that no name is absolute, has a drive letter or leads upwards. The last part is what was
+// asked for by that very name, and need not: nothing is written under an entry's name.
+func bearsName(entry string, item zvm.Item) bool {
+	entry = slashed(entry)
+	if !strings.HasSuffix("/"+item.Path, "/"+entry) {
+		return false
+	}
+	folders := strings.Split(entry, "/")
+	return !slices.ContainsFunc(folders[:len(folders)-1], func(f string) bool { return whyUnsafe(f) != "" })
+}
+
+// slashed puts the one separator in the place of the other, which old writers of zips use.
+func slashed(entry string) string { return strings.ReplaceAll(entry, `\`, "/") }
 
 // isDevice reports whether Windows opens a device under a name: the extension and the blanks before it do not count, and
 // superscript digits count as digits.

@@ -9,7 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path"
+	"strings"
 	"sync"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -66,12 +66,12 @@ func (t *treeWork) bringBatch(ctx context.Context, b branch, batch []zvm.Item) e
 }
 
 // bringZip asks for several files in one zip and returns those that it did not bring. Only the destination's troubles are
-// errors: a refusal, a cut zip and one that cannot be made out leave files that are asked for one by one, which then say
+// errors: a refusal, a zip that is cut, cannot be made out or has no room leave files that are asked for one by one, which then say
 // what is wrong.
 func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item) (rest []zvm.Item, err error) {
 	spool, err := newSpool()
 	if err != nil {
-		return nil, err
+		return batch, nil //nolint:nilerr // one by one, the files may come without a zip
 	}
 	defer spool.close()
 	var archive *zip.Reader
@@ -85,7 +85,7 @@ func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item) (re
 	if err != nil {
 		return batch, nil //nolint:nilerr // what is wrong shows when they are asked for one by one
 	}
-	entries := entriesByName(archive)
+	entries := entriesByName(archive, batch)
 	var mu sync.Mutex
 	err = t.crew.each(ctx, len(batch), func(_ context.Context, i int) error {
 		brought, err := t.unpack(b, batch[i], entries[batch[i].Name()])
@@ -142,20 +142,32 @@ func (t *treeWork) spoolZip(ctx context.Context, into spool, batch []zvm.Item) (
 	return openZip(into, n, len(batch))
 }
 
-// entriesByName finds a zip's files by the last part of their names. Nothing is written under an entry's name: the files
-// are those of one folder, as the server listed it, and an entry is only asked whether it bears the name of one of them.
-// Two that bear the same are of no use, and neither are names that are not UTF-8, links and devices.
-func entriesByName(archive *zip.Reader) map[string]*zip.File {
-	entries := make(map[string]*zip.File, len(archive.File))
+// entriesByName finds the files that were asked for in a zip, by their names in the folder that holds them all. Nothing is written
+// under an entry's name. One that is like another's in its last part, in whatever case, is of no use, and neither is that
+// other; nor is one that is not known to be UTF-8, whose bytes may be another file's name in UTF-8.
+func entriesByName(archive *zip.Reader, batch []zvm.Item) map[string]*zip.File {
+	wanted := make(map[string]zvm.Item, len(batch))
+	for _, item := range batch {
+		wanted[item.Name()] = item
+	}
+	alike := make(map[string]int, len(archive.File))
 	for _, f := range archive.File {
-		name := path.Base(f.Name)
-		if _, again := entries[name]; again || !f.Mode().IsRegular() || f.NonUTF8 {
-			entries[name] = nil
-			continue
+		alike[folded(lastPart(f))]++
+	}
+	entries := make(map[string]*zip.File, len(batch))
+	for _, f := range archive.File {
+		name := lastPart(f)
+		if alike[folded(name)] == 1 && !f.NonUTF8 && whyNotAsked(f, wanted[name]) == "" {
+			entries[name] = f
 		}
-		entries[name] = f
 	}
 	return entries
+}
+
+// lastPart is empty for a folder, which shares its name with no file that it holds but may with one further down.
+func lastPart(entry *zip.File) string {
+	name := slashed(entry.Name)
+	return name[strings.LastIndexByte(name, '/')+1:]
 }
 
 // unpackTo writes one entry, whole or not at all.

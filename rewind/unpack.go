@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"path"
-	"strings"
 
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
@@ -62,10 +60,6 @@ func mayBeContainer(from *bufio.Reader, item zvm.Item) bool {
 	return err != nil || bearsName(string(head[fixed:]), item)
 }
 
-func bearsName(entry string, item zvm.Item) bool {
-	return path.Base(strings.ReplaceAll(entry, `\`, "/")) == item.Name()
-}
-
 // copyZip spools a zip, which is read from its end, and copies the file: what the zip holds, or the zip.
 func copyZip(to io.Writer, from io.Reader, item zvm.Item) (n int64, err error) {
 	spool, err := newSpool()
@@ -81,8 +75,8 @@ func copyZip(to io.Writer, from io.Reader, item zvm.Item) (n int64, err error) {
 	case size == most:
 		return 0, fmt.Errorf("the server sends a zip of %d bytes and more for a file of %d", size, item.Size)
 	}
-	entry, err := onlyEntry(spool, size)
-	contained := err == nil && bearsName(entry.Name, item) && entry.UncompressedSize64 == uint64(item.Size) //nolint:gosec // never negative here
+	entry, err := onlyEntry(spool, size, item)
+	contained := err == nil && entry.UncompressedSize64 == uint64(item.Size) //nolint:gosec // never negative here
 	switch {
 	case size == item.Size && !contained:
 		if _, err := spool.Seek(0, io.SeekStart); err != nil {
@@ -139,9 +133,8 @@ func openZip(archive io.ReaderAt, size int64, files int) (*zip.Reader, error) {
 	return z, err
 }
 
-// onlyEntry returns the one file that a zip holds. Its name does not matter where sizes tell what it is: the destination
-// was chosen by whoever asked.
-func onlyEntry(archive io.ReaderAt, size int64) (*zip.File, error) {
+// onlyEntry returns the one file that a zip holds, if it is what was asked for.
+func onlyEntry(archive io.ReaderAt, size int64, item zvm.Item) (*zip.File, error) {
 	z, err := openZip(archive, size, 1)
 	if err != nil {
 		return nil, fmt.Errorf("reading the zip the server sent: %w", err)
@@ -152,8 +145,25 @@ func onlyEntry(archive io.ReaderAt, size int64) (*zip.File, error) {
 			files = append(files, f)
 		}
 	}
-	if len(files) != 1 || !files[0].Mode().IsRegular() {
-		return nil, fmt.Errorf("the server sent a zip of %d files for one file", len(files))
+	if len(files) != 1 {
+		return nil, &NotDownloadableError{Path: item.Path, Reason: fmt.Sprintf("the server sent a zip of %d files for it", len(files))}
+	}
+	if why := whyNotAsked(files[0], item); why != "" {
+		return nil, &NotDownloadableError{Path: item.Path, Reason: fmt.Sprintf("the server sent a zip of %q for it, which %s", files[0].Name, why)}
 	}
 	return files[0], nil
+}
+
+// whyNotAsked says why an entry of a zip is not the file that was asked for, empty when it is.
+func whyNotAsked(entry *zip.File, item zvm.Item) string {
+	const encrypted = 1 << 0 // of the flags (APPNOTE 4.4.4)
+	switch {
+	case !entry.Mode().IsRegular():
+		return "is a link or a device"
+	case entry.Flags&encrypted != 0:
+		return "is encrypted"
+	case !bearsName(entry.Name, item):
+		return "is another name"
+	}
+	return ""
 }
