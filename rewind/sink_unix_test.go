@@ -61,7 +61,7 @@ var fullDisks = map[string]func(t *testing.T, dir string){
 		bringsAll(t, w, dir, 3)
 	},
 	"no folder for a zip": func(t *testing.T, dir string) {
-		must(t, os.Setenv("TMPDIR", filepath.Join(dir, "none")))
+		t.Setenv("TMPDIR", filepath.Join(dir, "none"))
 		w := newTreeWorld(t)
 		bringsAll(t, w, dir, len(tree))
 	},
@@ -108,13 +108,13 @@ func bringsAll(t *testing.T, w *world, dir string, files int) {
 
 // Where a file cannot grow to its size, nothing of it stays. The limit is a process's, so a process of its own meets it.
 func TestLaw8_AFullDiskLeavesNoFile(t *testing.T) {
-	t.Parallel()
 	if recoverTo, told := fullDisks[os.Getenv(fullCase)]; told {
 		signal.Ignore(syscall.SIGXFSZ)
 		must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: fullAt, Max: fullAt}))
 		recoverTo(t, os.Getenv(fullDest))
 		return
 	}
+	t.Parallel()
 	for name := range fullDisks {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -35,10 +35,13 @@ func whyUnsafe(name string) string {
 }
 
 // bearsName reports whether the name of a zip's entry is a file's: the end of its path in the session, from the start of
-// some part on, since a server may give no folders, those below one that was asked for, or all (zvm-wire 6.5). Each folder in it
-// passes the rules of [whyUnsafe], so that no name is absolute, has a drive letter or leads upwards. The last part is what was
-// asked for by that very name, and need not: nothing is written under an entry's name.
+// some part on, since a server may give no folders, those below one that was asked for, or all (zvm-wire 6.5). Each folder
+// in it passes the rules of [whyUnsafe], so that no name is absolute, has a drive letter or leads upwards. The file's own
+// name is what was asked for, and need not pass them: nothing is written under an entry's name.
 func bearsName(entry string, item zvm.Item) bool {
+	if entry == item.Name() {
+		return true // a Linux guest's may hold backslashes
+	}
 	entry = slashed(entry)
 	if !strings.HasSuffix("/"+item.Path, "/"+entry) {
 		return false

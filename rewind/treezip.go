@@ -66,8 +66,8 @@ func (t *treeWork) bringBatch(ctx context.Context, b branch, batch []zvm.Item) e
 }
 
 // bringZip asks for several files in one zip and returns those that it did not bring. Only the destination's troubles are
-// errors: a refusal, a zip that is cut, cannot be made out or has no room leave files that are asked for one by one, which then say
-// what is wrong.
+// errors: a refusal, a zip for which there is no room, and one that is cut or cannot be made out leave files that are asked
+// for one by one, which then say what is wrong.
 func (t *treeWork) bringZip(ctx context.Context, b branch, batch []zvm.Item) (rest []zvm.Item, err error) {
 	spool, err := newSpool()
 	if err != nil {
@@ -142,9 +142,9 @@ func (t *treeWork) spoolZip(ctx context.Context, into spool, batch []zvm.Item) (
 	return openZip(into, n, len(batch))
 }
 
-// entriesByName finds the files that were asked for in a zip, by their names in the folder that holds them all. Nothing is written
-// under an entry's name. One that is like another's in its last part, in whatever case, is of no use, and neither is that
-// other; nor is one that is not known to be UTF-8, whose bytes may be another file's name in UTF-8.
+// entriesByName finds the files that were asked for in a zip, by their names in the one folder that holds them. Entries
+// whose names end alike, in whatever case, are of no use, all of them: each may be the file. Neither is one whose name is
+// not known to be UTF-8: its bytes may be another file's name in UTF-8.
 func entriesByName(archive *zip.Reader, batch []zvm.Item) map[string]*zip.File {
 	wanted := make(map[string]zvm.Item, len(batch))
 	for _, item := range batch {
@@ -164,7 +164,7 @@ func entriesByName(archive *zip.Reader, batch []zvm.Item) map[string]*zip.File {
 	return entries
 }
 
-// lastPart is empty for a folder, which shares its name with no file that it holds but may with one further down.
+// lastPart is a file's own name. A folder has none here: files further down may be called as it is.
 func lastPart(entry *zip.File) string {
 	name := slashed(entry.Name)
 	return name[strings.LastIndexByte(name, '/')+1:]

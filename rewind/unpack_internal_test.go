@@ -12,7 +12,7 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
-// An entry counts if it is what was asked for. The paths are such that no row but one fails without the rule that it is about.
+// Paths "as listed" hold what the rules forbid, so that the entry is the end of the path and the rules alone refuse it.
 func TestAnEntryOfAZipIsWhatWasAskedForOrIsNotUsed(t *testing.T) {
 	t.Parallel()
 	const path = "V/srv/a/data.bin"
@@ -41,6 +41,7 @@ func TestAnEntryOfAZipIsWhatWasAskedForOrIsNotUsed(t *testing.T) {
 		"with entries of the folders":    {entries: named("srv/", "srv/a/", "srv/a/data.bin"), alone: true, within: true},
 		"below a folder of its name":     {path: "V/a/a", entries: named("a/", "a/a"), alone: true, within: true},
 		"its name, odd on other systems": {path: "V/notes:old?", entries: named("notes:old?"), alone: true, within: true},
+		"its name, with a backslash":     {path: `V/dev-by\x2did.device`, entries: named(`dev-by\x2did.device`), alone: true},
 		"accents":                        {path: "V/données", entries: named("données"), alone: true, within: true},
 
 		"another name":            {entries: named("other.bin")},
