@@ -41,6 +41,7 @@ func TestAnEntryOfAZipIsWhatWasAskedForOrIsNotUsed(t *testing.T) {
 		"with entries of the folders":    {entries: named("srv/", "srv/a/", "srv/a/data.bin"), alone: true, within: true},
 		"below a folder of its name":     {path: "V/a/a", entries: named("a/", "a/a"), alone: true, within: true},
 		"its name, odd on other systems": {path: "V/notes:old?", entries: named("notes:old?"), alone: true, within: true},
+		"the same, with its folder":      {path: "V/a/notes:old?", entries: named("a/notes:old?"), alone: true, within: true},
 		"its name, with a backslash":     {path: `V/dev-by\x2did.device`, entries: named(`dev-by\x2did.device`), alone: true},
 		"accents":                        {path: "V/données", entries: named("données"), alone: true, within: true},
 
