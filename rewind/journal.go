@@ -41,10 +41,25 @@ func (s *Session) ourTags(ctx context.Context, vpg VPGProtection, from, now time
 }
 
 // tagged yields the checkpoints of one journal whose names begin as ours do, from a moment on, oldest first as far as the
-// server keeps order. It lists the journal piece by piece and holds on to nothing but those rows.
+// server keeps order. It holds on to nothing but those rows.
 func (s *Session) tagged(ctx context.Context, vpg VPGProtection, from, now time.Time) iter.Seq2[zvm.Checkpoint, error] {
 	return func(yield func(zvm.Checkpoint, error) bool) {
 		seen := map[zvm.CheckpointID]bool{}
+		for cp, err := range s.rows(ctx, vpg, from, now) {
+			if err == nil && (!strings.HasPrefix(strings.TrimSpace(cp.Tag), tagPrefix) || cp.Time.IsZero() || seen[cp.ID]) {
+				continue
+			}
+			seen[cp.ID] = err == nil
+			if !yield(cp, err) {
+				return
+			}
+		}
+	}
+}
+
+// rows yields every checkpoint of one journal, from a moment on, piece by piece, and some of them twice. An error ends it.
+func (s *Session) rows(ctx context.Context, vpg VPGProtection, from, now time.Time) iter.Seq2[zvm.Checkpoint, error] {
+	return func(yield func(zvm.Checkpoint, error) bool) {
 		from := latest(from, vpg.earliest, now.Add(-longestJournal)).Add(-windowMargin)
 		for ; from.Before(now); from = from.Add(journalChunk) {
 			// Pieces overlap, since a server may leave out what lies exactly on a bound.
@@ -53,15 +68,7 @@ func (s *Session) tagged(ctx context.Context, vpg VPGProtection, from, now time.
 				window.To = time.Time{}
 			}
 			for cp, err := range s.zvm.ListCheckpoints(ctx, vpg.VPGID, window) {
-				if err != nil {
-					yield(zvm.Checkpoint{}, err)
-					return
-				}
-				if !strings.HasPrefix(strings.TrimSpace(cp.Tag), tagPrefix) || cp.Time.IsZero() || seen[cp.ID] {
-					continue
-				}
-				seen[cp.ID] = true
-				if !yield(cp, nil) {
+				if !yield(cp, err) || err != nil {
 					return
 				}
 			}

@@ -93,9 +93,10 @@ func (l Leftover) same(as Leftover) bool {
 //
 // An FLR session is ours when its checkpoint bears a tag of ours. A failover test or a clone is ours when the mark that
 // [Session.StartTest] or [Session.Clone] left stands in the VPG's journal, its start is the only one there since, soon
-// after, and whoever initiated it initiated the mark as well. What looks like ours and cannot be shown to be is listed
-// with the reason and never touched, as is an FLR session in use, and a finished clone, which Zerto never removes. Of
-// everything else Sweep says nothing.
+// after, and whoever initiated it initiated the mark as well. What may be ours and cannot be shown to be is listed with
+// the reason and never touched: an FLR session, say, whose checkpoint has left the journal, or whose VPG the ZVM does not
+// list. So are an FLR session in use, and a finished clone, which Zerto never removes. Of everything else Sweep says
+// nothing, such as an FLR session on a checkpoint that stands in the journal without a tag of ours.
 //
 // It cannot tell a leftover from what another process is at work on: an FLR session between two downloads, say.
 //
@@ -154,6 +155,7 @@ func (w *sweep) run(ctx context.Context) ([]Leftover, error) {
 		}
 		left = append(left, found...)
 	}
+	left = append(left, w.strays(open)...)
 	slices.SortStableFunc(left, func(a, b Leftover) int {
 		return cmp.Or(strings.Compare(string(a.Kind), string(b.Kind)), a.OpenedAt.Compare(b.OpenedAt))
 	})
@@ -169,11 +171,32 @@ type sweep struct {
 	clock serverClock
 }
 
-// vmNames returns the names of the VM, or of all of a VPG.
-func (w *sweep) vmNames(vpg zvm.VPGID, vm zvm.VMID) []string {
+// strays lists the FLR sessions of VPGs that the server does not list: it has no journal that would tell whose they are.
+func (w *sweep) strays(open []zvm.FLRSession) []Leftover {
+	var left []Leftover
+	for _, f := range open {
+		listed := func(id zvm.VPGID) bool { return sameID(id, f.VPG) }
+		if slices.ContainsFunc(slices.Collect(maps.Keys(w.inv.vpgs)), listed) {
+			continue
+		}
+		l := leftSession(f)
+		l.VPGID, l.RecoverySiteID, l.Reason = f.VPG, w.s.site, unproven("the ZVM does not list its VPG")
+		l.VMNames = w.vmNames(func(row zvm.VM) bool { return sameID(row.ID, f.VM) })
+		left = append(left, l)
+	}
+	return left
+}
+
+func leftSession(f zvm.FLRSession) Leftover {
+	return Leftover{
+		Kind: LeftFLR, FLRSessionID: f.ID, VMID: f.VM, CheckpointID: f.Checkpoint, OpenedAt: f.MountTime.Time, InUse: f.RunningTasks > 0,
+	}
+}
+
+func (w *sweep) vmNames(of func(zvm.VM) bool) []string {
 	names := []string{}
 	for _, row := range w.inv.vms {
-		if sameID(row.VPG, vpg) && (vm == "" || sameID(row.ID, vm)) {
+		if of(row) {
 			names = append(names, row.Name)
 		}
 	}
@@ -192,18 +215,24 @@ type suspect struct {
 // leftovers tells by the journal of a VPG which of what is open there is ours, or looks like it, and closes it if that is
 // asked for, each kind as soon as it is known: what is open changes. What was found before an error is returned beside it.
 func (w *sweep) leftovers(ctx context.Context, v suspect) ([]Leftover, error) {
-	j, err := w.s.readJournal(ctx, vpgProtection(v.VPG), w.clock.now())
-	if err != nil || !j.ours() {
+	j, err := w.s.readJournal(ctx, vpgProtection(v.VPG), w.clock.now(), v.sessions)
+	if err != nil {
 		return nil, err
+	}
+	finds := []func(context.Context, suspect, journal) ([]Leftover, error){w.sessions}
+	if j.ours() {
+		finds = append(finds, w.test, w.clones)
 	}
 	var left []Leftover
 	var failures []error
-	for _, find := range []func(context.Context, suspect, journal) ([]Leftover, error){w.sessions, w.test, w.clones} {
+	for _, find := range finds {
 		found, err := find(ctx, v, j)
 		failures = append(failures, err)
 		for _, l := range found {
 			l.VPGID, l.VPGName, l.RecoverySiteID = v.ID, v.Name, w.s.site
-			l.VMNames = w.vmNames(v.ID, l.VMID)
+			l.VMNames = w.vmNames(func(row zvm.VM) bool {
+				return sameID(row.VPG, v.ID) && (l.VMID == "" || sameID(row.ID, l.VMID))
+			})
 			if w.restricted && l.Reason == "" && !slices.ContainsFunc(w.only, l.same) {
 				l.Reason = "it is none of those that alone were to be closed"
 			}
@@ -218,19 +247,22 @@ func (w *sweep) leftovers(ctx context.Context, v suspect) ([]Leftover, error) {
 	return left, errors.Join(failures...)
 }
 
-// sessions lists the FLR sessions on checkpoints of ours. A checkpoint that is in the journal no more tells nothing: its
-// session is then not ours to close.
+// sessions lists the FLR sessions on checkpoints of ours. A checkpoint that is not in the journal tells nothing: its session
+// may be ours, and is not ours to close.
 func (w *sweep) sessions(ctx context.Context, v suspect, j journal) ([]Leftover, error) {
 	var left []Leftover
 	for _, f := range v.sessions {
+		l := leftSession(f)
 		st, ours := j.tags[f.Checkpoint]
-		if !ours {
+		switch {
+		case j.theirs[f.Checkpoint]:
+			continue
+		case !ours:
+			l.Reason = unproven("its checkpoint is no longer in the journal")
+			left = append(left, l)
 			continue
 		}
-		l := Leftover{
-			Kind: LeftFLR, FLRSessionID: f.ID, VMID: f.VM, CheckpointID: f.Checkpoint,
-			ChangeID: st.tag.Change, OpenedAt: f.MountTime.Time, InUse: f.RunningTasks > 0,
-		}
+		l.ChangeID = st.tag.Change
 		other, err := w.s.mountedByAnother(ctx, v.ID, f.ID, st)
 		l.Ours = err == nil && other == ""
 		switch {

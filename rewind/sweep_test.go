@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 	"github.com/zerto-rewind/zerto-rewind/zvm"
@@ -59,6 +60,55 @@ func TestLaw5_SweepClosesWhatACrashLeftAndNothingElse(t *testing.T) {
 	}
 	if live := w.sim.LiveFLRSessions(); len(live) != 1 || live[0].ID != string(theirs) {
 		t.Errorf("%+v are mounted, want %s", live, theirs)
+	}
+}
+
+// What may be ours is said and left alone, however much is asked for: the command that an error has named must not answer that
+// nothing is open.
+func TestLaw5_SweepSaysWhatItCannotShowToBeOurs(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name, reason string
+		others       int // other changes that stand in the journal
+		lose         func(*world, *rewind.Guard)
+	}{
+		{"its checkpoint has left the journal", "no longer in the journal", 1, func(w *world, g *rewind.Guard) {
+			w.local.LoseCheckpoint(string(localPin(g).CheckpointID))
+		}},
+		{"and nothing of ours stands there any more", "no longer in the journal", 0, func(w *world, g *rewind.Guard) {
+			w.local.LoseCheckpoint(string(localPin(g).CheckpointID))
+		}},
+		{"its VPG is not listed", "does not list its VPG", 1, func(w *world, _ *rewind.Guard) {
+			w.sim.On("GET", "/v1/vpgs").Always().Status(200, "[]")
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			g := w.guard(t, "web01")
+			for range tt.others {
+				w.guard(t, "web01")
+			}
+			pin := localPin(g)
+			id := w.orphan(t, pin.CheckpointID)
+			tt.lose(w, g)
+			_, s := connect(t, w.sim)
+			left, err := s.Sweep(t.Context(), rewind.Apply(), rewind.All())
+			must(t, err)
+			leftAlone(t, left, tt.reason)
+			if len(w.sim.LiveFLRSessions()) != 1 {
+				t.Error("it was closed")
+			}
+			want := rewind.Leftover{
+				Kind: rewind.LeftFLR, FLRSessionID: id, VPGID: pin.VPGID, VMID: vmid(w.web), VMNames: []string{"web01"}, CheckpointID: pin.CheckpointID,
+			}
+			if diff := cmp.Diff([]rewind.Leftover{want}, left, cmpopts.IgnoreFields(rewind.Leftover{}, "VPGName", "OpenedAt", "Reason")); diff != "" {
+				t.Errorf("left (-want +got):\n%s", diff)
+			}
+			if len(left) == 1 && left[0].OpenedAt.IsZero() {
+				t.Error("nobody is told when it was opened")
+			}
+		})
 	}
 }
 

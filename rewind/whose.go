@@ -3,6 +3,7 @@ package rewind
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -14,26 +15,33 @@ import (
 type journal struct {
 	tags  map[zvm.CheckpointID]standing
 	marks map[LeftoverKind][]mark // in the order in which they were written
+	// theirs are the checkpoints that were asked about and stand there without a tag of ours.
+	theirs map[zvm.CheckpointID]bool
 }
 
 func (j journal) ours() bool { return len(j.tags) > 0 || len(j.marks) > 0 }
 
-// readJournal holds on to nothing but our own rows, of which there are few.
-func (s *Session) readJournal(ctx context.Context, vpg VPGProtection, now time.Time) (journal, error) {
-	j := journal{tags: map[zvm.CheckpointID]standing{}, marks: map[LeftoverKind][]mark{}}
-	var marked []zvm.Checkpoint
-	for cp, err := range s.tagged(ctx, vpg, time.Time{}, now) {
+// readJournal holds on to nothing but our own rows, of which there are few, and to those that the sessions are of.
+func (s *Session) readJournal(ctx context.Context, vpg VPGProtection, now time.Time, of []zvm.FLRSession) (journal, error) {
+	j := journal{tags: map[zvm.CheckpointID]standing{}, marks: map[LeftoverKind][]mark{}, theirs: map[zvm.CheckpointID]bool{}}
+	marked := map[zvm.CheckpointID]zvm.Checkpoint{}
+	for cp, err := range s.rows(ctx, vpg, time.Time{}, now) {
 		if err != nil {
 			return journal{}, err
 		}
-		if tag, ours := ParseTag(cp.Tag); ours {
+		tag, isTag := ParseTag(cp.Tag)
+		_, isMark := parseMark(cp.Tag)
+		switch {
+		case isTag && !cp.Time.IsZero():
 			j.tags[cp.ID] = standing{cp, tag}
-		} else if _, ours := parseMark(cp.Tag); ours {
-			marked = append(marked, cp)
+		case isMark && !cp.Time.IsZero():
+			marked[cp.ID] = cp
+		}
+		if !isTag && slices.ContainsFunc(of, func(f zvm.FLRSession) bool { return f.Checkpoint == cp.ID }) {
+			j.theirs[cp.ID] = true
 		}
 	}
-	slices.SortFunc(marked, compareCheckpoints)
-	for _, cp := range marked {
+	for _, cp := range slices.SortedFunc(maps.Values(marked), compareCheckpoints) {
 		m, _ := parseMark(cp.Tag)
 		j.marks[m.kind] = append(j.marks[m.kind], m)
 	}
