@@ -11,6 +11,10 @@ import (
 	"github.com/zerto-rewind/zerto-rewind/zvm"
 )
 
+// DefaultTestDeadline is how long after its start a failover test may run, where [For] does not say, before [Session.Sweep]
+// takes it for forgotten and stops it.
+const DefaultTestDeadline = 2 * time.Hour
+
 var (
 	// ErrTestRunning is matched when a failover test of a VPG is asked for while one runs there.
 	ErrTestRunning = errors.New("a failover test is running at this VPG")
@@ -45,7 +49,7 @@ type TestRecord struct {
 	// MarkID is the checkpoint whose name tells every process of this test. It is empty for a test that was found running,
 	// and where the VPG took no checkpoint: after a crash nobody can then tell whose the test is.
 	MarkID zvm.CheckpointID `json:"markId"`
-	// Deadline is what [For] came to, server clock; zero when it was not given.
+	// Deadline is what [For] or [DefaultTestDeadline] came to, server clock. It is zero where MarkID is empty.
 	Deadline time.Time `json:"deadline,omitzero"`
 	// Stage is the server's word for how far the test is, empty once it was stopped.
 	Stage string `json:"stage"`
@@ -65,7 +69,7 @@ func (t *Test) Record() TestRecord {
 // the start was sent, the test is stopped again on a context of its own.
 //
 // The start is announced in the VPG's journal first, by one more tagged checkpoint, so that [Session.Sweep] knows the test
-// again when this process is gone, and its deadline if [For] gives one.
+// again when this process is gone, and its deadline, which is [DefaultTestDeadline] from now unless [For] gives another.
 //
 // Errors: [ErrNotProven], [ErrCheckpointGone], [ErrTestRunning], [*LeftOpenError] when what was started could not be
 // stopped.
@@ -73,6 +77,9 @@ func (s *Session) StartTest(ctx context.Context, g *Guard, opts ...PlaceOption) 
 	opts, lasts, err := withoutFor(opts)
 	if err != nil {
 		return nil, err
+	}
+	if lasts == 0 {
+		lasts = DefaultTestDeadline
 	}
 	from, err := s.chooseStart(ctx, g, opts)
 	if err != nil {

@@ -82,11 +82,39 @@ func TestLaw5_AForgottenTestIsStoppedAfterItsDeadlineAndNotBefore(t *testing.T) 
 	}
 }
 
-func TestLaw5_ATestWithoutADeadlineIsStoppedOnlyWithAll(t *testing.T) {
+func TestLaw5_ATestIsStoppedAfterTheDefaultDeadlineWhereNoneWasGiven(t *testing.T) {
 	t.Parallel()
 	w, _ := newSharedWorld(t)
-	_, err := w.StartTest(t.Context(), w.guard(t, "web01"))
+	var book openings
+	s, err := w.With(rewind.WithOpened(book.note))
 	must(t, err)
+	running, err := s.StartTest(t.Context(), w.guard(t, "web01"))
+	must(t, err)
+	if want := tagMoment.Add(rewind.DefaultTestDeadline); !running.Record().Deadline.Equal(want) {
+		t.Errorf("deadline %v, want %v", running.Record().Deadline, want)
+	}
+	if len(book.all) != 1 || book.all[0].Deadline.IsZero() {
+		t.Errorf("opened %+v, want one with a deadline", book.all)
+	}
+	w.sim.Advance(rewind.DefaultTestDeadline - time.Second)
+	leftAlone(t, sweepAnew(t, w, rewind.Apply()), "its deadline is not over")
+	w.sim.Advance(time.Second)
+	if left := sweepAnew(t, w, rewind.Apply()); len(left) != 1 || !left[0].Closed {
+		t.Errorf("swept %+v", left)
+	}
+	if n := len(w.sim.LiveTests()); n != 0 {
+		t.Errorf("%d tests are left", n)
+	}
+}
+
+func TestLaw5_ATestThatWasMarkedWithoutADeadlineIsStoppedOnlyWithAll(t *testing.T) {
+	t.Parallel()
+	w, _ := newSharedWorld(t)
+	at := target(w.guard(t, "web01"))
+	name := "ai:patch-bot | test of " + string(at.Checkpoint) + " | until=- | change=c1 | " + tagMoment.Format(time.RFC3339)
+	_, err := w.client.InsertCheckpoint(t.Context(), at.VPG, name)
+	must(t, err)
+	testAs(t, w.client, at)
 	w.sim.Advance(12 * time.Hour)
 	leftAlone(t, sweepAnew(t, w, rewind.Apply()), "it has no deadline")
 	if left := sweepAnew(t, w, rewind.Apply(), rewind.All()); len(left) != 1 || !left[0].Closed {

@@ -13,7 +13,7 @@ import (
 type aborted struct {
 	ChangeID string      `json:"changeId"`
 	VMs      []rewind.VM `json:"vms"`
-	Aborted  bool        `json:"aborted"` // the ZVM took the abort
+	Aborted  bool        `json:"aborted"` // its task ended without a clone
 }
 
 func (a *app) clone() *cobra.Command {
@@ -65,8 +65,9 @@ func (a *app) cloneAbort() *cobra.Command {
 	c := a.command(cobra.Command{
 		Use:   "abort --change ID [--vm VM] [--vpg VPG] [--yes]",
 		Short: "Abort the clone that is being made at the VPG of a guard",
-		Long: `Abort tells the ZVM to stop the clone that is being made at the VPG of the change's tagged checkpoint, whoever started
-it; the ZVM does not say of which checkpoint a clone is. A clone that is finished stays. On a terminal it asks first;
+		Long: `Abort has the ZVM stop the clone that is being made at the VPG of the change's tagged checkpoint, whoever started it, and
+waits until its task has ended without a clone. The ZVM does not say of which checkpoint a clone is. Exit code 5 says that
+none is being made, and 9 that it goes on or was complete first: Zerto never removes a clone. On a terminal it asks first;
 scripts say --yes.`,
 		Args: exactly(),
 	}, 10*time.Minute, func(ctx context.Context, _ []string) error {
@@ -85,7 +86,7 @@ scripts say --yes.`,
 			return err
 		}
 		done := aborted{at.change, guard.Record().VMs, true}
-		return a.result(done, func(t *table) { t.row("the ZVM was told to abort the clone of " + vm) })
+		return a.result(done, func(t *table) { t.row("the clone of " + vm + " was aborted") })
 	})
 	at.guardFlags(c)
 	at.vpgFlag(c)

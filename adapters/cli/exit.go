@@ -107,13 +107,14 @@ func causeCode(err error) int {
 	case errors.Is(err, zvm.ErrUnauthorized), errors.Is(err, zvm.ErrForbidden):
 		return exitAuth
 	case is[*rewind.AmbiguousVMError](err), is[*rewind.AmbiguousPathError](err), is[*rewind.AmbiguousVPGError](err),
+		errors.Is(err, rewind.ErrAmbiguousClone),
 		is[*rewind.CounterpartError](err) && !errors.Is(err, rewind.ErrCheckpointGone):
 		return exitAmbiguous
 	case is[*rewind.NotProtectedError](err), is[*rewind.StateError](err), is[*rewind.NotDownloadableError](err), is[*rewind.NotMountableError](err),
 		errors.Is(err, rewind.ErrNotLocal), errors.Is(err, rewind.ErrTestRunning):
 		return exitNotPossible
 	case is[*rewind.NotFoundError](err), is[*rewind.PathNotFoundError](err), is[*rewind.PartitionNotFoundError](err), errors.Is(err, rewind.ErrCheckpointGone),
-		errors.Is(err, rewind.ErrNoTest), errors.Is(err, zvm.ErrNotFound):
+		errors.Is(err, rewind.ErrNoTest), errors.Is(err, rewind.ErrNoClone), errors.Is(err, zvm.ErrNotFound):
 		return exitNotFound
 	}
 	return exitFailed

@@ -257,6 +257,25 @@ func TestSweepClosesWhatWasLeftOpen(t *testing.T) {
 	golden(t, "sweep-none.txt", steady(w.mustRun("sweep").out))
 }
 
+// What may be ours is not answered with nothing of ours.
+func TestSweepListsWhatItCannotShowToBeOurs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.guard()
+	w.sim.On("DELETE", "/v1/flrs/*").Times(1).Status(403, `{"Message":"no"}`)
+	w.run("recover", "--change", "c1", "/etc/hosts", "-o", filepath.Join(t.TempDir(), "hosts")).want(t, 9, "zerto-rewind sweep --apply")
+	w.local.LoseCheckpoint(w.local.TaggedCheckpoints()[0].ID)
+	golden(t, "sweep-unproven.txt", steady(w.mustRun("sweep", "--apply").out))
+	w.sim.On("GET", "/v1/vpgs").Status(200, "[]")
+	o := w.mustRun("sweep", "--apply", "--all")
+	if !strings.Contains(o.out, w.local.ID()) || !strings.Contains(o.out, "does not list its VPG") {
+		t.Errorf("swept:\n%s", o.out)
+	}
+	if n := len(w.sim.LiveFLRSessions()); n != 1 {
+		t.Errorf("%d sessions are left, want 1", n)
+	}
+}
+
 // In JSON mode an error is one JSON object on stderr, whose names are a promise.
 func TestErrorsAsJSON(t *testing.T) {
 	t.Parallel()

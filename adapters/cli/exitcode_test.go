@@ -57,6 +57,8 @@ func TestExitCodeOfEachKindOfError(t *testing.T) {
 		{"a VM that is not there", &rewind.NotFoundError{}, 5},
 		{"a checkpoint that is gone", fmt.Errorf("x: %w", rewind.ErrCheckpointGone), 5},
 		{"no failover test", fmt.Errorf("x: %w", rewind.ErrNoTest), 5},
+		{"no clone", fmt.Errorf("x: %w; %w", rewind.ErrNoClone, rewind.ErrCloneComplete), 5},
+		{"one of several clones", fmt.Errorf("x: %w", rewind.ErrAmbiguousClone), 6},
 		{"a path that is not there", &rewind.PathNotFoundError{}, 5},
 		{"a name of several VMs", &rewind.AmbiguousVMError{}, 6},
 		{"a change in several VPGs", fmt.Errorf("x: %w", &rewind.AmbiguousVPGError{}), 6},

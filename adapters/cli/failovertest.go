@@ -51,9 +51,9 @@ func (a *app) testStart() *cobra.Command {
 		Use:   "start --change ID [--vm VM] [--vpg VPG] [--for DURATION] [--yes]",
 		Short: "Start a failover test, and with --for stop it again",
 		Long: `Start boots a copy of the VM from the change's tagged checkpoint in the test network of the VPG's recovery site, while
-the VM itself runs on and stays protected. It returns once the test runs, and says what stops it. With --for it waits
-that long and stops the test, and does so at once when it is interrupted; when it is killed, sweep --apply does so after
-the same time, if that is within the history of the VPG's journal.
+the VM itself runs on and stays protected. It returns once the test runs, and says what stops it; after two hours sweep
+--apply does. With --for it waits that long and stops the test, and does so at once when it is interrupted; when it is
+killed, sweep --apply does so after the same time. The journal keeps the deadline: one beyond the history of the VPG is lost.
 
 On a terminal it asks before it starts anything; scripts say --yes.`,
 		Args: exactly(),
@@ -71,6 +71,9 @@ On a terminal it asks before it starts anything; scripts say --yes.`,
 		err = a.showTest(shownTest{TestRecord: test.Record()})
 		if !a.json {
 			a.say("it runs until it is stopped by: %s", at.command("test stop"))
+			if until := test.Record().Deadline; !until.IsZero() {
+				a.say("sweep --apply stops it after %s", moment(until))
+			}
 		}
 		return err
 	})

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/adapters/cli"
+	"github.com/zerto-rewind/zerto-rewind/zvm"
 	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
@@ -26,7 +27,7 @@ func TestAFailoverTestIsStartedSeenAndStopped(t *testing.T) {
 	w.run("test", "status", "--change", "c1").want(t, 5, "no failover test is running")
 	w.run("test", "stop", "--change", "c1", "--yes").want(t, 5, "no failover test is running")
 	start := w.mustRun("test", "start", "--change", "c1", "--yes")
-	start.want(t, 0, "it runs until it is stopped by: zerto-rewind test stop --change c1\n")
+	start.want(t, 0, "it runs until it is stopped by: zerto-rewind test stop --change c1\n", "sweep --apply stops it after 2026-11-29T12:00:")
 	golden(t, "test-start.txt", steady(start.out))
 	if n := len(w.sim.LiveTests()); n != 1 {
 		t.Fatalf("%d tests run, want 1", n)
@@ -129,8 +130,41 @@ func TestACloneIsMadeOrAborted(t *testing.T) {
 	if n := len(w.sim.Clones()); n != 2 {
 		t.Errorf("%d clones, want 2", n)
 	}
-	w.sim.On("POST", "/v1/vpgs/*/CloneAbort").Status(200, "")
+	w.run("clone", "abort", "--change", "c1", "--yes").want(t, 5, "no clone is being made", "is complete, and Zerto never removes it")
+	if n := w.sim.Count("POST", "/v1/vpgs/*/CloneAbort"); n != 0 {
+		t.Errorf("%d aborts sent, want none", n)
+	}
+}
+
+func TestACloneThatIsBeingMadeIsAborted(t *testing.T) {
+	t.Parallel()
+	var w *world
+	w = newGuardedWorld(t, zvmtest.WithCloneTime(time.Hour), zvmtest.WithOnRequest(func(r zvmtest.Request) {
+		if strings.HasSuffix(r.Path, "/CloneAbort") {
+			w.sim.Advance(time.Hour)
+		}
+	}))
+	w.startClone()
 	golden(t, "clone-abort.json", steady(w.mustRun("clone", "abort", "--change", "c1", "--yes", "--json").out))
+	if n := len(w.sim.Clones()); n != 0 {
+		t.Errorf("%d clones were made", n)
+	}
+	w.startClone()
+	w.sim.On("POST", "/v1/vpgs/*/CloneAbort").Status(200, "") // and it is made all the same
+	w.run("clone", "abort", "--change", "c1", "--yes").want(t, 9, "left open", "is complete, and Zerto never removes it")
+}
+
+// startClone starts a clone at web-local that no command waits for.
+func (w *world) startClone() {
+	w.t.Helper()
+	client, err := zvm.New(w.sim.URL(), zvm.Password(w.sim.Username(), w.sim.Password()), zvm.WithRootCAs(w.sim.CertPool()))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	checkpoint := zvm.CheckpointID(w.local.TaggedCheckpoints()[0].ID)
+	if _, err := client.StartClone(w.t.Context(), zvm.VPGID(w.local.ID()), checkpoint, []zvm.VMID{zvm.VMID(w.web01.ID())}); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func TestWhatStartsOrEndsSomethingAsksFirst(t *testing.T) {
@@ -138,12 +172,16 @@ func TestWhatStartsOrEndsSomethingAsksFirst(t *testing.T) {
 	for _, command := range [][]string{{"test", "start"}, {"test", "stop"}, {"clone", "start"}, {"clone", "abort"}} {
 		t.Run(strings.Join(command, " "), func(t *testing.T) {
 			t.Parallel()
-			w := newGuardedWorld(t)
-			if command[1] == "stop" {
-				w.mustRun("test", "start", "--change", "c1", "--yes")
-			}
+			var opts []zvmtest.Option
 			if command[1] == "abort" {
-				w.sim.On("POST", "/v1/vpgs/*/CloneAbort").Status(200, "")
+				opts = append(opts, zvmtest.WithCloneTime(time.Hour))
+			}
+			w := newGuardedWorld(t, opts...)
+			switch command[1] {
+			case "stop":
+				w.mustRun("test", "start", "--change", "c1", "--yes")
+			case "abort":
+				w.startClone()
 			}
 			args := append(command, "--change", "c1")
 			w.run(args...).want(t, 64, "nobody can be asked here", "--yes")
@@ -206,12 +244,18 @@ func TestLaw5_SweepStopsAFailoverTestThatNobodyStopped(t *testing.T) {
 	w.mustRun("test", "start", "--change", "c1", "--yes")
 	w.run("sweep", "--all").want(t, 64, "--apply")
 	dry := w.mustRun("sweep")
-	if !strings.Contains(dry.out, "it has no deadline") || strings.Contains(dry.err, "--apply") {
+	if !strings.Contains(dry.out, "its deadline is not over") || strings.Contains(dry.err, "--apply") {
 		t.Errorf("dry: %s%s", dry.out, dry.err)
 	}
 	w.mustRun("sweep", "--apply", "--all")
 	if n := len(w.sim.LiveTests()); n != 0 {
-		t.Errorf("%d tests are left", n)
+		t.Errorf("%d tests are left after --all", n)
+	}
+	w.mustRun("test", "start", "--change", "c1", "--vpg", "web-remote", "--yes")
+	w.sim.Advance(2 * time.Hour)
+	w.mustRun("sweep", "--apply")
+	if n := len(w.sim.LiveTests()); n != 0 {
+		t.Errorf("%d tests are left after their deadline", n)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -20,9 +21,10 @@ func (a *app) sweep() *cobra.Command {
 the failover tests and clones that a mark in the journal announces as ours. It closes nothing without --apply.
 
 With --apply it closes FLR sessions that are not in use, and stops tests and clones that are past the deadline they were
-started with. With --all as well it does not wait for deadlines, and closes FLR sessions on our checkpoints that somebody
-else has mounted. What cannot be shown to be ours is listed with the reason and never touched. A finished clone is listed
-and stays: Zerto never removes it.
+started with, which is two hours for a test without another. With --all as well it does not wait for deadlines, and closes
+FLR sessions on our checkpoints that somebody else has mounted. What cannot be shown to be ours, such as an FLR session
+whose checkpoint has left the journal, is listed with the reason and never touched. A finished clone is listed and stays:
+Zerto never removes it.
 
 At the ZVM of each --recovery-site it looks for FLR sessions; see recover --help.`,
 		Args: exactly(),
@@ -73,7 +75,7 @@ func showLeft(t *table, left []rewind.Leftover) {
 		if l.Kind != rewind.LeftFLR {
 			id = string(l.TaskID)
 		}
-		vpg := l.VPGName
+		vpg := cmp.Or(l.VPGName, string(l.VPGID))
 		if l.RecoverySiteID != "" {
 			vpg += " at site " + string(l.RecoverySiteID)
 		}

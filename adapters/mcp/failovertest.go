@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/zerto-rewind/zerto-rewind/rewind"
 )
@@ -13,9 +12,6 @@ const (
 	startTestName = "zerto_start_failover_test"
 	stopTestName  = "zerto_stop_failover_test"
 )
-
-// testLife is how long a test may run before a sweep takes it for forgotten.
-const testLife = 2 * time.Hour
 
 // changeArgs name a guarded change.
 type changeArgs struct {
@@ -54,7 +50,7 @@ func (t *toolset) startTestTool() (tool, error) {
 		})); err != nil {
 			return testResult{}, err
 		}
-		test, err := c.session.StartTest(ctx, guard, rewind.For(testLife))
+		test, err := c.session.StartTest(ctx, guard)
 		if err != nil {
 			return testResult{}, err
 		}
