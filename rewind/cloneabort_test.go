@@ -87,13 +87,15 @@ func TestLaw10_AnAbortIsBelievedWhenTheTaskHasEnded(t *testing.T) {
 			start(t, w, at)
 			must(t, w.client.AbortClone(t.Context(), at.VPG))
 		}, is: rewind.ErrNoClone, sent: 1},
-		{name: "one is made at another VPG", prepare: func(t *testing.T, w *world, at zvm.FLRTarget) {
+		{name: "one is made at another VPG", prepare: func(t *testing.T, w *world, _ zvm.FLRTarget) {
 			t.Helper()
-			other := w.sim.AddVPG("other", zvmtest.VPGConfig{})
-			vm := w.sim.AddVM("db01", other)
-			g := w.guard(t, "db01")
-			start(t, w, zvm.FLRTarget{VPG: vpgid(other), VM: vmid(vm), Checkpoint: localPin(g).CheckpointID})
+			start(t, w, elsewhere(t, w))
 		}, is: rewind.ErrNoClone, running: true},
+		{name: "one was made at another VPG", prepare: func(t *testing.T, w *world, _ zvm.FLRTarget) {
+			t.Helper()
+			start(t, w, elsewhere(t, w))
+			w.sim.Advance(time.Hour)
+		}, is: rewind.ErrNoClone},
 		{name: "several are", prepare: tasks(here, here), is: rewind.ErrAmbiguousClone},
 		{name: "the server does not say where", prepare: tasks(somewhere), is: rewind.ErrAmbiguousClone},
 	} {
@@ -109,7 +111,8 @@ func TestLaw10_AnAbortIsBelievedWhenTheTaskHasEnded(t *testing.T) {
 			tt.prepare(t, w, at)
 			err = s.AbortClone(t.Context(), g)
 			open := errors.As(err, new(*rewind.LeftOpenError))
-			if open != tt.open || tt.is != nil && !errors.Is(err, tt.is) || (err == nil) != (tt.is == nil && !tt.open) {
+			if open != tt.open || tt.is != nil && !errors.Is(err, tt.is) ||
+				errors.Is(err, rewind.ErrCloneComplete) != errors.Is(tt.is, rewind.ErrCloneComplete) || (err == nil) != (tt.is == nil && !tt.open) {
 				t.Errorf("got %v, want one that is %v, left open %t", err, tt.is, tt.open)
 			}
 			if closed := len(book.open) == 0; closed != (err == nil) {
@@ -127,4 +130,11 @@ func TestLaw10_AnAbortIsBelievedWhenTheTaskHasEnded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// elsewhere guards a VM of a VPG of its own.
+func elsewhere(t *testing.T, w *world) zvm.FLRTarget {
+	t.Helper()
+	w.sim.AddVM("db01", w.sim.AddVPG("other", zvmtest.VPGConfig{}))
+	return target(w.guard(t, "db01"))
 }

@@ -92,6 +92,9 @@ func TestLaw5_SweepSaysWhatItCannotShowToBeOurs(t *testing.T) {
 			pin := localPin(g)
 			id := w.orphan(t, pin.CheckpointID)
 			tt.lose(w, g)
+			if !tellsAll() && len(w.sim.LiveFLRSessions()) == 0 {
+				return // this server closes a session whose checkpoint it loses
+			}
 			_, s := connect(t, w.sim)
 			left, err := s.Sweep(t.Context(), rewind.Apply(), rewind.All())
 			must(t, err)

@@ -263,6 +263,21 @@ func TestSweepKeepsToItsOwnClones(t *testing.T) {
 	})
 }
 
+// At a VPG where nothing of ours stands, what runs is nobody's business.
+func TestSweepSaysNothingOfWhatRunsWhereNothingIsOurs(t *testing.T) {
+	t.Parallel()
+	w, person := newSharedWorld(t, zvmtest.WithCloneTime(time.Hour))
+	_, err := person.InsertCheckpoint(t.Context(), vpgid(w.local), "nightly")
+	must(t, err)
+	at := zvm.FLRTarget{VPG: vpgid(w.local), VM: vmid(w.web), Checkpoint: zvm.CheckpointID(w.local.TaggedCheckpoints()[0].ID)}
+	testAs(t, person, at)
+	_, err = person.StartClone(t.Context(), at.VPG, at.Checkpoint, []zvm.VMID{at.VM})
+	must(t, err)
+	if left := sweepAnew(t, w); len(left) != 0 {
+		t.Errorf("listed %+v", left)
+	}
+}
+
 func TestLaw5_SweepLeavesTheMountsOfOthers(t *testing.T) {
 	t.Parallel()
 	t.Run("on a checkpoint of ours", func(t *testing.T) {
