@@ -215,7 +215,7 @@ func TestLaw5_WhatIsOpenIsInTheLedgerWithItsChangeAndDeadline(t *testing.T) {
 	for _, o := range open {
 		kinds = append(kinds, strings.Join([]string{o.Kind, o.ChangeID, strconv.FormatBool(o.Deadline.IsZero())}, " "))
 	}
-	if diff := cmp.Diff([]string{"test c1 true", "mount c1 false"}, kinds); diff != "" {
+	if diff := cmp.Diff([]string{"test c1 false", "mount c1 false"}, kinds); diff != "" {
 		t.Errorf("open (-want +got):\n%s", diff)
 	}
 	for _, o := range open {
