@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -182,12 +183,14 @@ func TestLaw3_DiffDoesNotTakeWhatItCannotSeeForGone(t *testing.T) {
 	must(t, w.web.Guest().AddPartition("Volume2-Ext4", "/data", zvmtest.Ext4))
 	must(t, w.web.Guest().WriteFile("/data/sub/x", []byte("x")))
 	g := w.guard(t, "web01")
-	hide := false
+	var hide atomic.Bool
 	s := w.tampered(t, func(r *http.Request, body []byte) []byte {
-		if hide && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/browse") {
+		if hide.Load() && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/browse") {
 			return rows(t, closing("Volume2-Ext4"))(r, body)
 		}
-		hide = hide || r.Method == http.MethodDelete
+		if r.Method == http.MethodDelete {
+			hide.Store(true)
+		}
 		return body
 	})
 	again, err := s.Protect(t.Context(), "web01", rewind.Change{})
@@ -196,7 +199,7 @@ func TestLaw3_DiffDoesNotTakeWhatItCannotSeeForGone(t *testing.T) {
 	must(t, err)
 	d, err := s.Diff(t.Context(), g, again, "/data/sub/x")
 	var doubt *rewind.AmbiguousPathError
-	if !hide || !errors.As(err, &doubt) {
+	if !hide.Load() || !errors.As(err, &doubt) {
 		t.Errorf("got %+v, %v, want *AmbiguousPathError", d, err)
 	}
 }

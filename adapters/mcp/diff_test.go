@@ -9,6 +9,7 @@ import (
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
 const diffTool = "zerto_diff"
@@ -129,4 +130,23 @@ func TestDiffRefusesWhatCannotBeCompared(t *testing.T) {
 		}
 	}
 	w.requireClosed(t)
+}
+
+func TestAPathThatMayHaveBeenThereIsNotToldToBeMissing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	before := w.guarded(t, "/f", []byte("first"))
+	if err := w.vm.Guest().AddPartition("Volume2-Ext4", "/data", zvmtest.Ext4); err != nil {
+		t.Fatal(err)
+	}
+	after := w.guarded(t, "/data/made", []byte("second"))
+	client := w.connect(t, eras[0])
+	for tool, a := range map[string]args{
+		diffTool:    {"changeId": before, "to": after, "path": "/data/made", "vm": "web01"},
+		recoverTool: {"changeId": before, "path": "/data/made"},
+	} {
+		if f := refusedCall(t, client, tool, a); !strings.Contains(f.Message, "Do not take it for missing") {
+			t.Errorf("%s: refusal = %+v", tool, f)
+		}
+	}
 }
