@@ -1,10 +1,13 @@
 package rewind_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -38,6 +41,9 @@ type step struct {
 	flow  func(context.Context, actor) error
 	says  []string // every one stands in the error
 	tries int      // how often it is sent before the client gives up
+	// well are the faults after which what was asked for is done all the same. After any other it is not.
+	well string
+	skip int // how many such requests go well first
 }
 
 // options make a clone long enough to be aborted, where that is the step.
@@ -65,6 +71,31 @@ func recoverTree(ctx context.Context, a actor) error {
 	}
 	_, err = a.RecoverTree(ctx, a.guard, "/etc/nginx", root)
 	return errors.Join(err, root.Close())
+}
+
+// pinAndRecover guards the VM as it is before it brings the file back.
+func pinAndRecover(ctx context.Context, a actor) error {
+	_, err := a.Recover(ctx, a.guard, nginxConf, rewind.ToFile(filepath.Join(a.dir, "kept"), rewind.Replace()), rewind.PinFirst())
+	return err
+}
+
+func diff(ctx context.Context, a actor) error {
+	_, err := a.Diff(ctx, a.guard, a.guard, "/etc/nginx")
+	return err
+}
+
+func plan(ctx context.Context, a actor) error {
+	_, err := a.Plan(ctx, a.guard, nginxConf, rewind.LiveContent{})
+	return err
+}
+
+func openFile(ctx context.Context, a actor) error {
+	f, err := a.Open(ctx, a.guard, nginxConf)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, f)
+	return errors.Join(err, f.Close())
 }
 
 func runTest(ctx context.Context, a actor) error {
@@ -97,27 +128,41 @@ func leaveClone(ctx context.Context, a actor) error {
 
 // steps are the requests of every flow that can leave something behind.
 var steps = []step{
-	{"protect, insert", "POST", "/v1/vpgs/*/checkpoints", "", protect, []string{"VPG solo", "InsertCheckpoint"}, 1},
-	{"protect, task", "GET", "/v1/tasks/*", "", protect, []string{"VPG solo", "task"}, 3},
-	{"protect, list", "GET", "/v1/vpgs/*/checkpoints", "", protect, []string{"VPG solo", "does not list"}, 3},
-	{"recover, mount", "POST", "/v1/flrs", "", recoverFile, []string{"mounting checkpoint", "MountFLR"}, 1},
-	{"recover, wait", "GET", "/v1/flrs/*", "", recoverFile, []string{"mounting checkpoint"}, 3},
-	{"recover, browse", "POST", "/v1/flrs/*/browse", "", recoverFile, []string{"brows"}, 3},
-	{"recover, download", "POST", "/v1/flrs/*/download", "", recoverFile, []string{"downloading"}, 3},
-	{"recover, bytes", "GET", "/v1/downloads/*", "", recoverFile, []string{"downloading"}, 3},
-	{"recover, unmount", "DELETE", "/v1/flrs/*", "", recoverFile, []string{"FLR session", "left open"}, 1},
-	{"tree, browse", "POST", "/v1/flrs/*/browse", "", recoverTree, []string{"brows"}, 3},
-	{"tree, download", "POST", "/v1/flrs/*/download", "", recoverTree, []string{"download"}, 3},
-	{"tree, bytes", "GET", "/v1/downloads/*", "", recoverTree, []string{"download"}, 3},
-	{"test, look", "GET", "/v1/vpgs/*", "", runTest, []string{"reading the state of web-local"}, 3},
-	{"test, announce", "POST", "/v1/vpgs/*/checkpoints", "", runTest, []string{"starting a failover test", "announcing"}, 1},
-	{"test, start", "POST", "/v1/vpgs/*/FailoverTest", "", runTest, []string{"starting a failover test", "StartFailoverTest"}, 1},
-	{"test, task", "GET", "/v1/tasks/*", "/FailoverTest", runTest, []string{"starting a failover test", "task"}, 3},
-	{"test, stop", "POST", "/v1/vpgs/*/FailoverTestStop", "", runTest, []string{"failover test", "left open"}, 1},
-	{"test, task of the stop", "GET", "/v1/tasks/*", "/FailoverTestStop", runTest, []string{"failover test", "left open"}, 1},
-	{"clone, start", "POST", "/v1/vpgs/*/CloneStart", "", makeClone, []string{"cloning", "StartClone"}, 1},
-	{"clone, task", "GET", "/v1/tasks/*", "/CloneStart", makeClone, []string{"cloning", "task"}, 3},
-	{"clone, abort", "POST", "/v1/vpgs/*/CloneAbort", "", leaveClone, []string{"cloning"}, 1},
+	{"protect, insert", "POST", "/v1/vpgs/*/checkpoints", "", protect, []string{"VPG solo", "InsertCheckpoint"}, 1, "cut after", 0},
+	{"protect, task", "GET", "/v1/tasks/*", "", protect, []string{"VPG solo", "task"}, 3, "500, cut before, cut after", 0},
+	{"protect, list", "GET", "/v1/vpgs/*/checkpoints", "", protect, []string{"VPG solo", "does not list"}, 3, "cut before, cut after", 0},
+	{"recover, journal", "GET", "/v1/vpgs/*/checkpoints", "", recoverFile, []string{"journal of web-local"}, 3, "", 0},
+	{"recover, can mount", "GET", "/v1/vms/*/pointsInTime", "", recoverFile, nil, 3, "500, cut before, cut after", 0},
+	{"recover, list before", "GET", "/v1/flrs", "", recoverFile, []string{"mounting checkpoint", "listing FLR sessions"}, 3, "", 0},
+	{"recover, mount", "POST", "/v1/flrs", "", recoverFile, []string{"mounting checkpoint", "MountFLR"}, 1, "cut after", 0},
+	{"recover, wait", "GET", "/v1/flrs/*", "", recoverFile, []string{"mounting checkpoint"}, 3, "500, cut before, cut after", 0},
+	{"recover, browse", "POST", "/v1/flrs/*/browse", "", recoverFile, []string{"brows"}, 3, "", 0},
+	{"recover, download", "POST", "/v1/flrs/*/download", "", recoverFile, []string{"downloading"}, 3, "", 0},
+	{"recover, bytes", "GET", "/v1/downloads/*", "", recoverFile, []string{"downloading"}, 3, "", 0},
+	{"recover, unmount", "DELETE", "/v1/flrs/*", "", recoverFile, []string{"FLR session", "left open"}, 1, "cancelled, timed out, 500, cut before, cut after", 0},
+	{"recover, list after", "GET", "/v1/flrs", "", recoverFile, []string{"FLR session", "left open"}, 3, "cancelled, timed out, 500, cut before, cut after", 1},
+	{"pin, insert", "POST", "/v1/vpgs/*/checkpoints", "", pinAndRecover, []string{"pinning web01 first", "InsertCheckpoint"}, 1, "cut after", 0},
+	{"pin, mount", "POST", "/v1/flrs", "", pinAndRecover, []string{"mounting checkpoint", "MountFLR", "pinned first"}, 1, "cut after", 0},
+	{"tree, mount", "POST", "/v1/flrs", "", recoverTree, []string{"mounting checkpoint", "MountFLR"}, 1, "cut after", 0},
+	{"tree, browse", "POST", "/v1/flrs/*/browse", "", recoverTree, []string{"brows"}, 3, "", 0},
+	{"tree, download", "POST", "/v1/flrs/*/download", "", recoverTree, []string{"download"}, 3, "500", 0},
+	{"tree, bytes", "GET", "/v1/downloads/*", "", recoverTree, []string{"download"}, 3, "500", 0},
+	{"tree, unmount", "DELETE", "/v1/flrs/*", "", recoverTree, []string{"FLR session", "left open"}, 1, "cancelled, timed out, 500, cut before, cut after", 0},
+	{"diff, second mount", "POST", "/v1/flrs", "", diff, []string{"reading change", "mounting checkpoint", "MountFLR"}, 1, "cut after", 1},
+	{"plan, mount", "POST", "/v1/flrs", "", plan, []string{"mounting checkpoint", "MountFLR"}, 1, "cut after", 0},
+	{"plan, bytes", "GET", "/v1/downloads/*", "", plan, []string{"downloading"}, 3, "", 0},
+	{"open, mount", "POST", "/v1/flrs", "", openFile, []string{"mounting checkpoint", "MountFLR"}, 1, "cut after", 0},
+	{"open, bytes", "GET", "/v1/downloads/*", "", openFile, []string{"downloading"}, 3, "", 0},
+	{"open, unmount", "DELETE", "/v1/flrs/*", "", openFile, []string{"FLR session", "left open"}, 1, "cancelled, timed out, 500, cut before, cut after", 0},
+	{"test, look", "GET", "/v1/vpgs/*", "", runTest, []string{"reading the state of web-local"}, 3, "", 0},
+	{"test, announce", "POST", "/v1/vpgs/*/checkpoints", "", runTest, []string{"starting a failover test", "announcing"}, 1, "cut after", 0},
+	{"test, start", "POST", "/v1/vpgs/*/FailoverTest", "", runTest, []string{"starting a failover test", "StartFailoverTest"}, 1, "cut after", 0},
+	{"test, task", "GET", "/v1/tasks/*", "/FailoverTest", runTest, []string{"starting a failover test", "task"}, 3, "500, cut before, cut after", 0},
+	{"test, stop", "POST", "/v1/vpgs/*/FailoverTestStop", "", runTest, []string{"failover test", "left open"}, 1, "cut after", 0},
+	{"test, task of the stop", "GET", "/v1/tasks/*", "/FailoverTestStop", runTest, []string{"failover test", "left open"}, 1, "500, cut before, cut after", 0},
+	{"clone, start", "POST", "/v1/vpgs/*/CloneStart", "", makeClone, []string{"cloning", "StartClone"}, 1, "cut after", 0},
+	{"clone, task", "GET", "/v1/tasks/*", "/CloneStart", makeClone, []string{"cloning", "task"}, 3, "500, cut before, cut after", 0},
+	{"clone, abort", "POST", "/v1/vpgs/*/CloneAbort", "", leaveClone, []string{"cloning"}, 1, "", 0},
 }
 
 // matrixWorld is a ZVM at which one step goes wrong, whatever the profile: it has to say what its tasks concern.
@@ -134,7 +179,7 @@ func newMatrixWorld(t *testing.T, st step, fault func(*zvmtest.Fault), more ...z
 	m := &matrixWorld{}
 	var once sync.Once
 	lay := func() {
-		fault(m.sim.On(st.method, st.pattern))
+		fault(m.sim.On(st.method, st.pattern).After(st.skip))
 		m.laid.Store(true)
 	}
 	watch := zvmtest.WithOnRequest(func(r zvmtest.Request) {
@@ -260,30 +305,40 @@ func TestLaw5_EveryStepEveryFault(t *testing.T) {
 		return // it chooses how its ZVM behaves
 	}
 	type fault struct {
-		name string
-		lay  func(*zvmtest.Fault)
-		ends error // how the caller's context ends at the step, nil when it does not
+		name  string
+		lay   func(*zvmtest.Fault)
+		ends  error         // how the caller's context ends at the step, nil when it does not
+		times int           // how often it meets each time that the request is sent, 0 for a single time altogether
+		limit time.Duration // the client's own on how long an answer may take to begin, 0 for its usual one
+		at    []string      // the steps at which it is tried, nil for all
 	}
 	faults := []fault{
-		{"cancelled", func(f *zvmtest.Fault) { f.Hang() }, context.Canceled},
-		{"timed out", func(f *zvmtest.Fault) { f.Hang() }, context.DeadlineExceeded},
-		{"500", func(f *zvmtest.Fault) { f.Status(500, `{"Message":"scripted"}`) }, nil},
-		{"cut before", func(f *zvmtest.Fault) { f.CutBefore() }, nil},
-		{"cut after", func(f *zvmtest.Fault) { f.CutAfter() }, nil},
+		{"cancelled", func(f *zvmtest.Fault) { f.Hang() }, context.Canceled, 0, 0, nil},
+		{"timed out", func(f *zvmtest.Fault) { f.Hang() }, context.DeadlineExceeded, 0, 0, nil},
+		{"unanswered", func(f *zvmtest.Fault) { f.Hang() }, nil, 0, time.Second, []string{
+			"protect, insert", "recover, mount", "test, start", "clone, start",
+		}},
+		{"500", func(f *zvmtest.Fault) { f.Status(500, `{"Message":"scripted"}`) }, nil, 1, 0, nil},
+		// A transport sends a read once more by itself for every connection of its pool that it finds cut.
+		{"cut before", func(f *zvmtest.Fault) { f.CutBefore() }, nil, 5, 0, nil},
+		{"cut after", func(f *zvmtest.Fault) { f.CutAfter() }, nil, 5, 0, nil},
 	}
 	for _, st := range steps {
 		for _, f := range faults {
+			if f.at != nil && !slices.Contains(f.at, st.name) {
+				continue
+			}
 			t.Run(st.name+", "+f.name, func(t *testing.T) {
 				t.Parallel()
 				m := newMatrixWorld(t, st, func(fault *zvmtest.Fault) {
-					if st.tries > 1 && f.ends == nil {
-						fault.Times(st.tries)
+					if f.times > 0 && st.tries > 1 {
+						fault.Times(f.times * st.tries)
 					}
 					f.lay(fault)
 				}, st.options()...)
-				_, s := connect(t, m.sim, rewind.WithLimits(rewind.Limits{
+				_, s := connectWithin(t, m.sim, cmp.Or(f.limit, time.Minute), rewind.WithLimits(rewind.Limits{
 					Listing: 5 * time.Second, Reconcile: 200 * time.Millisecond, Settle: 5 * time.Second,
-					Mount: 5 * time.Second, Unmount: time.Second, Abandon: 2 * time.Second,
+					Mount: 5 * time.Second, Unmount: 450 * time.Millisecond, Abandon: 2 * time.Second,
 				}))
 				ctx := t.Context()
 				if f.ends != nil {
@@ -293,6 +348,12 @@ func TestLaw5_EveryStepEveryFault(t *testing.T) {
 				err := st.flow(ctx, actor{s, m.guard, dir})
 				t.Logf("%v", err)
 				unharmed(t, dir)
+				if !m.met() {
+					t.Error("the fault was never met")
+				}
+				if err == nil && !slices.Contains(strings.Split(st.well, ", "), f.name) {
+					t.Error("the fault was swallowed")
+				}
 				var left *rewind.LeftOpenError
 				if errors.As(err, &left) {
 					must(t, sweepAll(t, m))

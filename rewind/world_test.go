@@ -114,8 +114,15 @@ func withinReach(t *testing.T) zvmtest.Option {
 
 func connect(t *testing.T, sim *zvmtest.Server, opts ...rewind.Option) (*zvm.Client, *rewind.Session) {
 	t.Helper()
+	return connectWithin(t, sim, time.Minute, opts...)
+}
+
+// connectWithin is connect with a limit on how long an answer may take to begin.
+func connectWithin(t *testing.T, sim *zvmtest.Server, limit time.Duration, opts ...rewind.Option) (*zvm.Client, *rewind.Session) {
+	t.Helper()
 	client, err := zvm.New(sim.URL(), zvm.Password(sim.Username(), sim.Password()), zvm.WithRootCAs(sim.CertPool()),
-		zvm.WithRetry(zvm.RetryPolicy{Max: 2, MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond}))
+		zvm.WithRetry(zvm.RetryPolicy{Max: 2, MinWait: time.Millisecond, MaxWait: 10 * time.Millisecond}),
+		zvm.WithHeaderTimeout(limit))
 	must(t, err)
 	settle := 5 * time.Second
 	if !tellsAll() {
