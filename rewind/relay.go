@@ -13,7 +13,7 @@ import (
 // enough that neither the destination nor the hash runs dry while another process has the processor.
 const (
 	relayBlock  = 64 << 10
-	relayBlocks = 64
+	relayBlocks = 128
 )
 
 // relay copies a file to its destination and into a hash. A large one keeps three goroutines at work: one reads and
