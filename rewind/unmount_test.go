@@ -74,7 +74,7 @@ func TestLaw5_AnAnswerThatNeverComesIsNotTheEndOfAClosing(t *testing.T) {
 	} {
 		t.Run(request.method+" "+request.pattern, func(t *testing.T) {
 			t.Parallel()
-			w, s := closingWorld(t, 900*time.Millisecond)
+			w, s := closingWorld(t, 3*time.Second)
 			g := w.guard(t, "web01")
 			w.sim.On(request.method, request.pattern).After(request.after).Hang()
 			if request.idle {
@@ -130,7 +130,7 @@ func TestLaw5_AnUnmountThatIsRefusedIsSentAgainAtOnce(t *testing.T) {
 // What became of a lost close is not told by the server, and does not stand where what it told did.
 func TestLaw5_ALostUnmountDoesNotHideWhatTheServerSaid(t *testing.T) {
 	t.Parallel()
-	w, s := closingWorld(t, 300*time.Millisecond)
+	w, s := closingWorld(t, 3*time.Second)
 	g := w.guard(t, "web01")
 	w.sim.On("DELETE", "/v1/flrs/*").Status(500, `{"Message":"scripted: in use"}`)
 	w.sim.On("DELETE", "/v1/flrs/*").Always().CutBefore()
@@ -143,7 +143,7 @@ func TestLaw5_ALostUnmountDoesNotHideWhatTheServerSaid(t *testing.T) {
 // A task that the server forgot, when it was started anew, say, accounts for nothing any more.
 func TestLaw5_AnUnmountWhoseTaskIsForgottenIsSentAgain(t *testing.T) {
 	t.Parallel()
-	w, s := closingWorld(t, 600*time.Millisecond)
+	w, s := closingWorld(t, 3*time.Second)
 	g := w.guard(t, "web01")
 	w.sim.On("DELETE", "/v1/flrs/*").Status(200, aTask)
 	w.sim.On("GET", "/v1/tasks/*").Status(200, `{"TaskIdentifier":`+aTask+`,"Status":{"State":1,"Progress":10}}`)
@@ -160,7 +160,7 @@ func TestLaw5_AnUnmountThatDoesNothingIsSentAgain(t *testing.T) {
 	for name, answer := range map[string]string{"a task that nobody knows": aTask, "no task": `""`} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			w, s := closingWorld(t, 600*time.Millisecond)
+			w, s := closingWorld(t, 3*time.Second)
 			g := w.guard(t, "web01")
 			w.sim.On("DELETE", "/v1/flrs/*").Status(200, answer)
 			r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
@@ -202,7 +202,7 @@ func TestLaw5_WhatTheServerSaidOfAnUnmountStandsInTheError(t *testing.T) {
 // The server is at work as long as the task of the first close is under way: a second is not sent.
 func TestLaw2_AnUnmountThatIsUnderWayIsNotSentAgain(t *testing.T) {
 	t.Parallel()
-	w, s := closingWorld(t, 600*time.Millisecond, zvmtest.WithUnmountTime(time.Hour))
+	w, s := closingWorld(t, 3*time.Second, zvmtest.WithUnmountTime(time.Hour))
 	g := w.guard(t, "web01")
 	_, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
 	var open *rewind.LeftOpenError
@@ -222,7 +222,7 @@ func TestLaw2_AnUnmountThatIsUnderWayIsNotSentAgain(t *testing.T) {
 // However long nobody can tell, an accepted close is not sent again.
 func TestLaw2_AnAcceptedUnmountIsNotSentAgainWhenNothingIsSeen(t *testing.T) {
 	t.Parallel()
-	w, s := closingWorld(t, 300*time.Millisecond)
+	w, s := closingWorld(t, 3*time.Second)
 	g := w.guard(t, "web01")
 	w.sim.On("DELETE", "/v1/flrs/*").Status(200, aTask)
 	w.sim.On("GET", "/v1/flrs").After(1).Always().Status(500, `{"Message":"scripted"}`)

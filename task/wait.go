@@ -101,7 +101,11 @@ func (p *poller) poll(ctx context.Context, look func(context.Context) (bool, err
 		case err == nil:
 			failures, failure = 0, nil
 		case ctx.Err() != nil:
-			return withLast(context.Cause(ctx), err)
+			cause := context.Cause(ctx)
+			if failure == nil || !errors.Is(err, cause) && !errors.Is(err, ctx.Err()) {
+				failure = err
+			}
+			return withLast(cause, failure) // a look that was cut off tells nothing that the one before did not
 		case isNotFound(err) && time.Since(p.start) < p.notFoundGrace:
 			failure = err
 		case isTemporary(err) && failures < p.maxTransient:

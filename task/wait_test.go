@@ -291,3 +291,24 @@ func TestParseStateRefusesOtherText(t *testing.T) {
 		}
 	}
 }
+
+// A look that the end of the waiting cuts off does not hide what the one before it saw.
+func TestPollKeepsTheLastFailureThatAServerToldOf(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		over := errors.New("over")
+		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Minute, over)
+		defer cancel()
+		looks := 0
+		err := task.Poll(ctx, func(ctx context.Context) (bool, error) {
+			if looks++; looks == 1 {
+				return false, hiccup.err
+			}
+			<-ctx.Done()
+			return false, fmt.Errorf("looking: %w", context.Cause(ctx))
+		})
+		if !errors.Is(err, over) || !errors.Is(err, hiccup.err) || looks != 2 {
+			t.Errorf("got %v after %d looks", err, looks)
+		}
+	})
+}
