@@ -169,11 +169,12 @@ func (w *world) untilSeen(t *testing.T, method, pattern string) context.Context 
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
+	before := w.sim.Count(method, pattern) // now: the request may come before the goroutine does
 	go func() {
 		defer close(ended)
 		ticker := time.NewTicker(time.Millisecond)
 		defer ticker.Stop()
-		for before := w.sim.Count(method, pattern); ctx.Err() == nil; <-ticker.C {
+		for ; ctx.Err() == nil; <-ticker.C {
 			if w.sim.Count(method, pattern) > before {
 				cancel()
 			}
