@@ -109,7 +109,7 @@ var errTooMany = errors.New("too many items")
 func (r *treeReader) enter(ctx context.Context, folder zvm.Item) ([]zvm.Item, error) {
 	listing, err := r.m.listFolder(ctx, folder.Path)
 	if err != nil {
-		reason, err := r.unread(ctx, err)
+		reason, err := r.m.refusal(ctx, err)
 		if err == nil {
 			r.notWhole(folder, reason)
 		}
@@ -187,7 +187,7 @@ func (r *treeReader) read(ctx context.Context, i zvm.Item, state *ItemState) err
 	}
 	_, sum, err := r.s.download(ctx, r.m, i, ToWriter(to))
 	if err != nil {
-		state.Unread, err = r.unread(ctx, err)
+		state.Unread, err = r.m.refusal(ctx, err)
 		return err
 	}
 	state.SHA256 = sum
@@ -196,23 +196,4 @@ func (r *treeReader) read(ctx context.Context, i zvm.Item, state *ItemState) err
 		r.kept += i.Size
 	}
 	return nil
-}
-
-// unread turns an error that concerns one item alone into the reason why that is not read, and returns every other. A refusal
-// counts only while the session is there: some servers refuse everything once it is gone, in the same way (zvm-wire 9).
-func (r *treeReader) unread(ctx context.Context, err error) (reason string, _ error) {
-	if errors.Is(err, zvm.ErrSessionPath) {
-		return "its path cannot be asked for in an FLR session", nil
-	}
-	reason, refused := refusal(err)
-	if !refused {
-		return "", err
-	}
-	switch now, failed := r.m.at.zvm.GetFLRSession(ctx, r.m.session); {
-	case failed != nil:
-		return "", fmt.Errorf("%w (and looking at the session: %w)", err, failed)
-	case !now.Ready():
-		return "", fmt.Errorf("%w (the session is %s)", err, shown(now.Status))
-	}
-	return cmp.Or(reason, "the server gives no reason"), nil
 }

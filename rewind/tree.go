@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -154,15 +155,20 @@ func (t *treeWork) skip(guestPath, reason string) {
 	t.r.Skipped = append(t.r.Skipped, TreeOmits{guestPath, firstNonEmpty(reason, "the server gives no reason")})
 }
 
+// skipRefused lists an item that the server refuses, and returns what is wrong with more than that.
+func (t *treeWork) skipRefused(ctx context.Context, guestPath string, err error) error {
+	reason, err := t.m.refusal(ctx, err)
+	if err == nil {
+		t.skip(guestPath, reason)
+	}
+	return err
+}
+
 // fill writes a folder's files, then its folders.
 func (t *treeWork) fill(ctx context.Context, b branch) error {
 	listing, err := t.m.listFolder(ctx, b.from)
-	if reason, refused := refusal(err); refused {
-		t.skip(b.from, reason)
-		return nil
-	}
 	if err != nil {
-		return err
+		return t.skipRefused(ctx, b.from, err)
 	}
 	if !listing.Complete {
 		t.skip(b.from, "the server lists only some of what the folder holds")
@@ -223,14 +229,11 @@ func (t *treeWork) bringFile(ctx context.Context, b branch, file zvm.Item) error
 		n, sum, err = t.s.download(ctx, t.m, file, toBranch(b, file))
 		return err
 	})
-	if reason, refused := refusal(err); refused {
-		t.skip(file.Path, reason)
-		return nil
+	if err != nil {
+		return t.skipRefused(ctx, file.Path, err)
 	}
-	if err == nil {
-		t.arrived(b, file, n, sum)
-	}
-	return err
+	t.arrived(b, file, n, sum)
+	return nil
 }
 
 // toBranch leaves the syncing of the folder to whoever fills it.
@@ -256,19 +259,29 @@ func comparePaths(a, b string) int {
 	return cmp.Or(strings.Compare(path.Dir(a), path.Dir(b)), strings.Compare(a, b))
 }
 
-// refusal tells what a server refuses about one item from what ends the work. Not found is not a refusal: the item was
-// just listed, so that it is the session that is gone.
-func refusal(err error) (reason string, refused bool) {
+// refusal turns an error that concerns one item alone into the reason why that is not read, and returns every other. Not
+// found is another: the item was just listed, so that it is the session that is gone. Some servers refuse everything in
+// the same way then (zvm-wire 9), so that a refusal counts only while the session is there.
+func (m mounted) refusal(ctx context.Context, err error) (reason string, _ error) {
 	var item *NotDownloadableError
-	if errors.As(err, &item) {
-		return item.Reason, true
-	}
-	if !refusedByServer(err) {
-		return "", false
-	}
 	var answer *zvm.Error
-	errors.As(err, &answer)
-	return firstNonEmpty(answer.Message, answer.Error()), true
+	switch {
+	case errors.Is(err, zvm.ErrSessionPath):
+		return "its path cannot be asked for in an FLR session", nil
+	case errors.As(err, &item):
+		reason = item.Reason
+	case refusedByServer(err) && errors.As(err, &answer):
+		reason = firstNonEmpty(answer.Message, answer.Error())
+	default:
+		return "", err
+	}
+	switch now, failed := m.at.zvm.GetFLRSession(ctx, m.session); {
+	case failed != nil:
+		return "", fmt.Errorf("%w (and looking at the session: %w)", err, failed)
+	case !now.Ready():
+		return "", fmt.Errorf("%w (the session is %s)", err, shown(now.Status))
+	}
+	return firstNonEmpty(reason, "the server gives no reason"), nil
 }
 
 func refusedByServer(err error) bool {

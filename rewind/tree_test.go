@@ -328,3 +328,26 @@ func TestTreeRecoveryJSON(t *testing.T) {
 		t.Errorf("fields (-want +got):\n%s", diff)
 	}
 }
+
+// A server may refuse everything in a session that is gone as it refuses one file: nothing of that is a file left out.
+func TestATreeEndsWhenItIsTheSessionThatIsRefused(t *testing.T) {
+	t.Parallel()
+	for what, pattern := range map[string]string{"a file": download, "a folder": browse} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			w := newTreeWorld(t)
+			_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
+				if e.Stage == rewind.StageDownloading && e.Bytes == 0 {
+					w.sim.On("GET", "/v1/flrs/"+string(e.Session)).Status(500, `{"Message":"scripted: no such session"}`)
+					w.sim.On("POST", pattern).Always().Status(500, `{"Message":"scripted"}`)
+				}
+			}))
+			root, _ := folderRoot(t)
+			r, err := s.RecoverTree(t.Context(), w.guard(t, "web01"), "/srv/site", root)
+			if err == nil || !strings.Contains(err.Error(), "no such session") || r == nil || len(r.Skipped) > 0 {
+				t.Errorf("got %+v, %v", r, err)
+			}
+			w.nothingMounted(t)
+		})
+	}
+}
