@@ -163,7 +163,11 @@ func (s *Session) abortClone(ctx context.Context, making Opened, id zvm.TaskID) 
 		s.tellClosed(making)
 		return nil
 	}
-	return &LeftOpenError{What: "clone of VPG", ID: making.VPGName, Command: making.Command, Err: err}
+	command := making.Command
+	if errors.Is(err, ErrCloneComplete) {
+		command = "" // its VMs are the caller's to remove, with other means than Zerto's
+	}
+	return &LeftOpenError{What: "clone of VPG", ID: making.VPGName, Command: command, Err: err}
 }
 
 // seenAborted looks for the effect of an abort whose answer was lost.

@@ -110,7 +110,11 @@ func TestLaw10_AnAbortIsBelievedWhenTheTaskHasEnded(t *testing.T) {
 			must(t, err)
 			tt.prepare(t, w, at)
 			err = s.AbortClone(t.Context(), g)
-			open := errors.As(err, new(*rewind.LeftOpenError))
+			var left *rewind.LeftOpenError
+			open := errors.As(err, &left)
+			if open && (left.Command == "") != (tt.is == rewind.ErrCloneComplete) { //nolint:errorlint // the table's own
+				t.Errorf("%q is told to close it, of %v", left.Command, err)
+			}
 			if open != tt.open || tt.is != nil && !errors.Is(err, tt.is) ||
 				errors.Is(err, rewind.ErrCloneComplete) != errors.Is(tt.is, rewind.ErrCloneComplete) || (err == nil) != (tt.is == nil && !tt.open) {
 				t.Errorf("got %v, want one that is %v, left open %t", err, tt.is, tt.open)

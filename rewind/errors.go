@@ -271,7 +271,7 @@ func (e *NotDownloadableError) Error() string {
 type LeftOpenError struct {
 	What    string `json:"what"` // "FLR session"
 	ID      string `json:"id"`
-	Command string `json:"command"` // closes it
+	Command string `json:"command"` // closes it; empty when none does, as for a clone that is complete
 	// MayBe is true when it is not known to be open: the answer of the call that may have opened it was lost.
 	MayBe bool  `json:"mayBe"`
 	Err   error `json:"-"`
@@ -282,7 +282,11 @@ func (e *LeftOpenError) Error() string {
 	if e.MayBe {
 		was = "may have been"
 	}
-	return fmt.Sprintf("%s %s %s left open (%v); close it with: %s", e.What, shown(e.ID), was, e.Err, e.Command)
+	text := fmt.Sprintf("%s %s %s left open (%v)", e.What, shown(e.ID), was, e.Err)
+	if e.Command == "" {
+		return text
+	}
+	return text + "; close it with: " + e.Command
 }
 
 // Unwrap returns why closing failed.

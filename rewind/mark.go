@@ -88,8 +88,8 @@ func parseMark(name string) (mark, bool) {
 
 // For has [Session.StartTest] and [Session.Clone] note a deadline at the server, by the server's clock, after which
 // [Session.Sweep] ends what still runs, in whatever process. A clone is not waited for beyond it either; a test is left to
-// its caller to stop, and has [DefaultTestDeadline] without this option. The journal forgets the deadline with age, as it does every checkpoint: one beyond the VPG's history is
-// kept by the caller alone. Nothing else takes this option.
+// its caller to stop, and has [DefaultTestDeadline] without this option. The journal forgets the deadline with age, as it
+// does every checkpoint: one beyond the VPG's history is kept by the caller alone. Nothing else takes this option.
 func For(d time.Duration) PlaceOption { return func(p *place) { p.lasts = &d } }
 
 // errFor refuses the option where it would be ignored: whoever gives it counts on an end.

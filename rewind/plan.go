@@ -116,7 +116,8 @@ func ChangedBy(after *Guard) PlanOption {
 // holds can change between its reading and the putting back; whoever puts a file back looks once more.
 //
 // Errors: those of Recover, for either guard, and [*AmbiguousPathError] as well when the path leads to another partition
-// after the change than before it, and when it was not found but may have been there ([PathNotFoundError.Doubt]). A [*LeftOpenError] may come with a result.
+// after the change than before it, and when it was not found but may have been there ([PathNotFoundError.Doubt]). A
+// [*LeftOpenError] may come with a result.
 func (s *Session) Plan(ctx context.Context, g *Guard, guestPath string, live LiveContent, opts ...PlanOption) (*Plan, error) {
 	wanted, err := parseGuestPath(guestPath)
 	if err != nil {

@@ -213,8 +213,8 @@ type Download struct {
 }
 
 // DownloadFLR asks for the given paths of a ready session and opens the data. Servers answer with a link, which is
-// followed within the client's own origin and those of [WithDownloadOrigin], or with the data itself; one file may come as it is or in a zip, several
-// come in a zip (zvm-wire 6.5).
+// followed within the client's own origin and those of [WithDownloadOrigin], or with the data itself; one file may come as
+// it is or in a zip, several come in a zip (zvm-wire 6.5).
 //
 // There is no limit on the whole transfer: the context ends it, and so does a stretch without a byte (see
 // [WithIdleTimeout]). An HTML page is an error, not a file, and so is a part of a file (status 206): no range is ever asked for.

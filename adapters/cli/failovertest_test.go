@@ -151,7 +151,11 @@ func TestACloneThatIsBeingMadeIsAborted(t *testing.T) {
 	}
 	w.startClone()
 	w.sim.On("POST", "/v1/vpgs/*/CloneAbort").Status(200, "") // and it is made all the same
-	w.run("clone", "abort", "--change", "c1", "--yes").want(t, 9, "left open", "is complete, and Zerto never removes it")
+	o := w.run("clone", "abort", "--change", "c1", "--yes")
+	o.want(t, 9, "left open", "is complete, and Zerto never removes it")
+	if strings.Contains(o.err, "close it with") {
+		t.Errorf("a command is named, and none removes a clone:\n%s", o.err)
+	}
 }
 
 // startClone starts a clone at web-local that no command waits for.
