@@ -41,23 +41,9 @@ func TestMCPWritesNothingButMessagesToStdout(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := exec.CommandContext(t.Context(), binary, tt.args...)
-			for k, v := range w.with("ZVM_PASSWORD", tt.password).with("ZERTO_REWIND_STATE_DIR", t.TempDir()).env {
-				c.Env = append(c.Env, k+"="+v)
-			}
-			in, err := c.StdinPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			out, err := c.StdoutPipe()
-			if err != nil {
-				t.Fatal(err)
-			}
 			var stderr strings.Builder
 			c.Stderr = &stderr
-			if err := c.Start(); err != nil {
-				t.Fatal(err)
-			}
-			lines := bufio.NewReader(out)
+			in, lines := w.with("ZVM_PASSWORD", tt.password).with("ZERTO_REWIND_STATE_DIR", t.TempDir()).startProcess(t, c)
 			check := func(line string) {
 				t.Helper()
 				var message struct{ JSONRPC string }
@@ -124,21 +110,7 @@ func TestMCPWritesNothingButMessagesToStdoutWhenAToolPanics(t *testing.T) {
 		t.Fatalf("%v: %s", err, out)
 	}
 	c := exec.CommandContext(t.Context(), binary, "mcp", "-v")
-	for k, v := range w.env {
-		c.Env = append(c.Env, k+"="+v)
-	}
-	in, err := c.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewReader(out)
+	in, lines := w.startProcess(t, c)
 	for _, line := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"1"}}}`,
 		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"zerto_get_task","arguments":{"taskId":"x"}}}`,
@@ -166,4 +138,24 @@ func TestMCPWritesNothingButMessagesToStdoutWhenAToolPanics(t *testing.T) {
 	if err := c.Wait(); err != nil || len(rest) > 0 {
 		t.Errorf("%v, and stdout has %q", err, rest)
 	}
+}
+
+// startProcess starts the built program in the world's environment, and hands on its stdin and the lines of its stdout.
+func (w *world) startProcess(t *testing.T, c *exec.Cmd) (in io.WriteCloser, lines *bufio.Reader) {
+	t.Helper()
+	for k, v := range w.env {
+		c.Env = append(c.Env, k+"="+v)
+	}
+	in, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return in, bufio.NewReader(out)
 }
