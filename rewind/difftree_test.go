@@ -159,7 +159,7 @@ func TestDiffEndsWhenItIsTheSessionThatIsRefused(t *testing.T) {
 				_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
 					if e.Stage == rewind.StageDownloading && e.Bytes == 0 {
 						body := strings.Replace(look.body, "%s", string(e.Session), 1)
-						w.sim.On("GET", "/v1/flrs/"+string(e.Session)).Status(look.status, body)
+						w.sim.On("GET", "/v1/flrs/"+string(e.Session)).Always().Status(look.status, body)
 						w.sim.On("POST", pattern).Always().Status(500, `{"Message":"scripted"}`)
 					}
 				}))

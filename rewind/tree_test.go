@@ -338,7 +338,7 @@ func TestATreeEndsWhenItIsTheSessionThatIsRefused(t *testing.T) {
 			w := newTreeWorld(t)
 			_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
 				if e.Stage == rewind.StageDownloading && e.Bytes == 0 {
-					w.sim.On("GET", "/v1/flrs/"+string(e.Session)).Status(500, `{"Message":"scripted: no such session"}`)
+					w.sim.On("GET", "/v1/flrs/"+string(e.Session)).Always().Status(500, `{"Message":"scripted: no such session"}`)
 					w.sim.On("POST", pattern).Always().Status(500, `{"Message":"scripted"}`)
 				}
 			}))
