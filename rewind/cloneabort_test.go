@@ -51,7 +51,7 @@ func TestLaw10_AnAbortIsBelievedWhenTheTaskHasEnded(t *testing.T) {
 			t.Helper()
 			start(t, w, at)
 			w.sim.On("POST", abort).Status(200, "")
-		}, open: true, sent: 1, running: true, limits: rewind.Limits{Abandon: 200 * time.Millisecond}},
+		}, open: true, sent: 1, running: true, limits: rewind.Limits{Abandon: time.Second}},
 		{name: "the abort comes too late", prepare: func(t *testing.T, w *world, at zvm.FLRTarget) {
 			t.Helper()
 			start(t, w, at)

@@ -93,7 +93,7 @@ func TestLaw1_ReproveTakesNoClaimOverTheTag(t *testing.T) {
 // An earlier insert that runs and cannot be read is no reason to insert again.
 func TestLaw2_AKnownChangeIsNotTaggedAgainWhileItsTaskCannotBeRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithInsertTime(lasting(700*time.Millisecond)))
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(2*time.Second)))
 	solo := w.sim.AddVPG("solo", zvmtest.VPGConfig{})
 	w.sim.AddVM("solo", solo)
 	change := rewind.Change{ID: "change-1"}
@@ -165,7 +165,7 @@ func TestLaw2_ALostUnmountIsNotSentAgainWhenNobodyCanTell(t *testing.T) {
 // An earlier call that was given up leaves a tag that is about to be listed. The next call under its id waits for it.
 func TestLaw2_AKnownChangeIsNotTaggedAgainWhileItsTagIsAboutToBeListed(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithInsertTime(lasting(150*time.Millisecond)), zvmtest.WithListLag(lasting(300*time.Millisecond)))
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(time.Second)), zvmtest.WithListLag(lasting(time.Second)))
 	solo := w.sim.AddVPG("solo", zvmtest.VPGConfig{})
 	w.sim.AddVM("solo", solo)
 	change := rewind.Change{ID: "change-1"}

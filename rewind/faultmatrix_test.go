@@ -338,7 +338,7 @@ func TestLaw5_EveryStepEveryFault(t *testing.T) {
 				}, st.options()...)
 				_, s := connectWithin(t, m.sim, cmp.Or(f.limit, time.Minute), rewind.WithLimits(rewind.Limits{
 					Listing: 5 * time.Second, Reconcile: 200 * time.Millisecond, Settle: 5 * time.Second,
-					Mount: 5 * time.Second, Unmount: 450 * time.Millisecond, Abandon: 2 * time.Second,
+					Mount: 5 * time.Second, Unmount: 3 * time.Second, Abandon: 2 * time.Second,
 				}))
 				ctx := t.Context()
 				if f.ends != nil {

@@ -371,7 +371,7 @@ func TestOneInsertAtATimePerVPG(t *testing.T) {
 
 func TestAForeignInsertIsWaitedOut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithInsertTime(lasting(300*time.Millisecond)))
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(2*time.Second)))
 	var once sync.Once
 	_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
 		if e.Stage == rewind.StageInserting && e.VPGName == "web-local" {
@@ -529,7 +529,10 @@ func TestAnInsertThatArrivesAfterItsCallerLeftMeetsNoOther(t *testing.T) {
 	lookedFor := make(chan struct{}, 100)
 	w := newWorld(t, zvmtest.WithInsertTime(lasting(20*time.Millisecond)), zvmtest.WithOnRequest(func(r zvmtest.Request) {
 		if r.Method == http.MethodGet && r.Path == "/v1/tasks" {
-			lookedFor <- struct{}{}
+			select {
+			case lookedFor <- struct{}{}:
+			default:
+			}
 		}
 	}))
 	alone := w.sim.AddVPG("alone", zvmtest.VPGConfig{})

@@ -79,7 +79,7 @@ func TestLaw7_NoSecretIsEverShown(t *testing.T) {
 				must(t, err)
 				s, err := rewind.NewSession(client,
 					rewind.WithSchedule(task.Schedule{Min: 2 * time.Millisecond, Max: 20 * time.Millisecond}),
-					rewind.WithLimits(rewind.Limits{Listing: time.Second, Reconcile: 100 * time.Millisecond, Mount: time.Second, Unmount: 500 * time.Millisecond}),
+					rewind.WithLimits(rewind.Limits{Listing: 5 * time.Second, Reconcile: 100 * time.Millisecond, Mount: 5 * time.Second, Unmount: 500 * time.Millisecond}),
 					rewind.WithProgress(func(e rewind.Event) { seen.show(e) }))
 				must(t, err)
 				ctx := t.Context()

@@ -98,7 +98,7 @@ func TestDoctorFindsWhatIsWrongWithTheZVM(t *testing.T) {
 			want: func(r map[string]string) map[string]string { r["settings"] = "fail"; return afterwards(r, "settings") },
 		},
 		"nobody answers": {
-			change: func(w *world) *world { return w.with("ZVM_URL", "https://"+closedAddress(w.t)) }, code: 1, says: "refused",
+			change: func(w *world) *world { return w.with("ZVM_URL", "https://127.0.0.1:1") }, code: 1, says: "refused",
 			want: func(r map[string]string) map[string]string {
 				r["reachable"] = "fail"
 				return afterwards(r, "reachable")
@@ -187,16 +187,6 @@ func TestDoctorFindsWhatIsWrongWithTheZVM(t *testing.T) {
 			}
 		})
 	}
-}
-
-func closedAddress(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // expired puts a certificate in front of the ZVM that ended yesterday.

@@ -92,8 +92,8 @@ func TestLaw6BrokenHookDenies(t *testing.T) {
 		"a gate that fails":     {Gate: func() (*gate.Gate, error) { return nil, errors.New("the catalogue is torn") }},
 		"a gate that is nil":    {Gate: func() (*gate.Gate, error) { return nil, nil }},
 		"a gate that panics":    {Gate: func() (*gate.Gate, error) { panic("MARKER-panic") }},
-		"a gate that hangs":     {Gate: func() (*gate.Gate, error) { <-hangs; return nil, nil }, Deadline: 50 * time.Millisecond},
-		"a look-up that hangs":  {Gate: gateWith(hang), Deadline: 50 * time.Millisecond},
+		"a gate that hangs":     {Gate: func() (*gate.Gate, error) { <-hangs; return nil, nil }, Deadline: time.Second},
+		"a look-up that hangs":  {Gate: gateWith(hang), Deadline: time.Second},
 		"a look-up that panics": {Gate: gateWith(func(context.Context, string, time.Duration) ([]*rewind.Guard, error) { panic("MARKER-panic") })},
 	} {
 		r := run(t.Context(), strings.NewReader(payload(t, nil)), c)

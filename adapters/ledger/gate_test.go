@@ -571,7 +571,7 @@ func TestProcessesThatGuardAtOnceInsertOneTag(t *testing.T) {
 	s := newSite(t)
 	var wg sync.WaitGroup
 	for range 6 {
-		g := s.gate(gate.Policy{OnMutating: catalog.GuardFirst, Ledger: opener(s.dir, ledger.Options{ZVM: s.URL()})})
+		g := s.gate(gate.Policy{OnMutating: catalog.GuardFirst, Ledger: opener(s.dir, ledger.Options{ZVM: s.URL(), Patience: waitForTurns})})
 		wg.Go(func() {
 			v := g.Decide(t.Context(), mine("stop", "web01"))
 			if v.Decision != gate.Allow && v.RetrySeconds == 0 {

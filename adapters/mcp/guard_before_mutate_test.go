@@ -59,7 +59,7 @@ func TestGuardsMadeAtOnceShareOneToken(t *testing.T) {
 	t.Parallel()
 	inBothEras(t, func(t *testing.T, era string) {
 		const calls = 64
-		w := newWorld(t, zvmtest.WithInsertTime(time.Millisecond))
+		w := newWorld(t, zvmtest.WithInsertTime(time.Millisecond), zvmtest.WithTokenTTL(time.Hour))
 		client := w.connect(t, era)
 		results := make([]*mcp.CallToolResult, calls)
 		var g errgroup.Group

@@ -7,11 +7,13 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	mcpadapter "github.com/zerto-rewind/zerto-rewind/adapters/mcp"
 	"github.com/zerto-rewind/zerto-rewind/rewind"
+	"github.com/zerto-rewind/zerto-rewind/zvm/zvmtest"
 )
 
 const httpToken = "MARKER-http-token-0123456789abcdef"
@@ -38,7 +40,7 @@ func (w *world) serveHTTP(t *testing.T, opts ...mcpadapter.Option) string {
 
 func TestBothErasSpeakOverHTTPOnOneURL(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, zvmtest.WithCloneTime(0)) // a clone is refused while another is being made
 	url := w.serveHTTP(t)
 	inBothEras(t, func(t *testing.T, era string) {
 		g, err := w.session.Protect(t.Context(), "web01", rewind.Change{})
@@ -148,7 +150,7 @@ func TestTheFlowAndTheCatalogueCanBeRead(t *testing.T) {
 // TestSixtyFourCallsAtOnceGuardOneVPG has one session guard one VPG for many callers.
 func TestSixtyFourCallsAtOnceGuardOneVPG(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w := newWorld(t, zvmtest.WithTokenTTL(time.Hour))
 	client := w.connect(t, eras[1])
 	const calls = 64
 	var wg sync.WaitGroup

@@ -170,7 +170,7 @@ func TestServeTakesLongLinesAndOddLineEnds(t *testing.T) {
 func TestAClientThatAsksHearsThatACallIsUnderWay(t *testing.T) {
 	t.Parallel()
 	inBothEras(t, func(t *testing.T, era string) {
-		w := newWorld(t, zvmtest.WithInsertTime(200*time.Millisecond))
+		w := newWorld(t, zvmtest.WithInsertTime(time.Second))
 		var heard, stages atomic.Int32
 		var last atomic.Value
 		last.Store(0.0)

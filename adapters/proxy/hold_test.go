@@ -55,7 +55,7 @@ func TestACallIsHeldWhileItsGuardIsMade(t *testing.T) {
 				}
 			}))
 			config := world.guarding(t)
-			config.Heartbeat = time.Millisecond
+			config.Heartbeat = 50 * time.Millisecond
 			w := newWire(t, config)
 			held := strings.Replace(powerOff, `"arguments"`, meta+`,"arguments"`, 1)
 			w.host(held)
@@ -81,7 +81,7 @@ func TestACallIsHeldWhileItsGuardIsMade(t *testing.T) {
 func TestCallsAtOnceAreEachPassedOnUnderTheOneGuard(t *testing.T) {
 	t.Parallel()
 	const calls = 64
-	world := newWorld(t)
+	world := newWorld(t, zvmtest.WithTokenTTL(time.Hour))
 	if _, err := world.protect(t.Context(), []string{"web01"}, "power off"); err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func nothingLeft(t *testing.T, s *zvmtest.Server) {
 
 func TestSimulatorConforms(t *testing.T) {
 	t.Parallel()
-	s := world(t, zvmtest.WithInsertTime(300*time.Millisecond)) // so that two inserts meet
+	s := world(t, zvmtest.WithInsertTime(2*time.Second)) // so that two inserts meet
 	report := conformance.Run(t, target(t, s))
 	for _, r := range report.Results {
 		if r.Outcome != conformance.Passed {
