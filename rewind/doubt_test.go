@@ -93,7 +93,7 @@ func TestLaw1_ReproveTakesNoClaimOverTheTag(t *testing.T) {
 // An earlier insert that runs and cannot be read is no reason to insert again.
 func TestLaw2_AKnownChangeIsNotTaggedAgainWhileItsTaskCannotBeRead(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithInsertTime(lasting(2*time.Second)))
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(time.Second)))
 	solo := w.sim.AddVPG("solo", zvmtest.VPGConfig{})
 	w.sim.AddVM("solo", solo)
 	change := rewind.Change{ID: "change-1"}

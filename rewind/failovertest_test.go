@@ -42,7 +42,7 @@ func TestAFailoverTestRunsTheGuardedVMsFromTheGuardedCheckpoint(t *testing.T) {
 
 func TestLaw5_ATestWhoseCallerLeftIsStopped(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithTestTime(lasting(2*time.Second)))
+	w := newWorld(t, zvmtest.WithTestTime(lasting(time.Second)))
 	ctx, cancel := context.WithCancel(t.Context())
 	_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
 		if e.Stage == rewind.StageTask && e.Task.Type == "FailOverTest" {

@@ -71,7 +71,7 @@ func newRandomWorld(t *testing.T, seed uint64) *randomWorld {
 	must(t, err)
 	w.s, err = rewind.NewSession(client,
 		rewind.WithSchedule(task.Schedule{Min: time.Millisecond, Max: 2 * time.Millisecond}),
-		rewind.WithLimits(rewind.Limits{Listing: time.Second, Reconcile: 500 * time.Millisecond, Settle: 10 * time.Millisecond}))
+		rewind.WithLimits(rewind.Limits{Listing: time.Second, Reconcile: time.Second, Settle: 10 * time.Millisecond}))
 	must(t, err)
 	return w
 }

@@ -371,7 +371,7 @@ func TestOneInsertAtATimePerVPG(t *testing.T) {
 
 func TestAForeignInsertIsWaitedOut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithInsertTime(lasting(2*time.Second)))
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(time.Second)))
 	var once sync.Once
 	_, s := connect(t, w.sim, rewind.WithProgress(func(e rewind.Event) {
 		if e.Stage == rewind.StageInserting && e.VPGName == "web-local" {

@@ -171,7 +171,7 @@ func TestLaw5_SweepSaysWhatItCouldNotClose(t *testing.T) {
 
 func TestAnEarlierCallThatWasGivenUpIsNotRepeated(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, zvmtest.WithInsertTime(lasting(2*time.Second)))
+	w := newWorld(t, zvmtest.WithInsertTime(lasting(time.Second)))
 	ctx := w.untilSeen(t, "GET", "/v1/tasks/*")
 	if _, err := w.Protect(ctx, "web01", rewind.Change{ID: "c1"}); err == nil {
 		t.Fatal("the first call was not given up")

@@ -74,7 +74,7 @@ func TestLaw5_AnAnswerThatNeverComesIsNotTheEndOfAClosing(t *testing.T) {
 	} {
 		t.Run(request.method+" "+request.pattern, func(t *testing.T) {
 			t.Parallel()
-			w, s := closingWorld(t, 12*time.Second)
+			w, s := closingWorld(t, 6*time.Second)
 			g := w.guard(t, "web01")
 			w.sim.On(request.method, request.pattern).After(request.after).Hang()
 			if request.idle {

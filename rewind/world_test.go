@@ -132,7 +132,7 @@ func connectWithin(t *testing.T, sim *zvmtest.Server, limit time.Duration, opts 
 		rewind.WithAgent("patch-bot"),
 		rewind.WithSchedule(task.Schedule{Min: 2 * time.Millisecond, Max: 20 * time.Millisecond}),
 		rewind.WithLimits(rewind.Limits{
-			Listing: 5 * time.Second, Reconcile: 3 * time.Second, Settle: settle, Mount: 5 * time.Second, Unmount: 3 * time.Second,
+			Listing: 5 * time.Second, Reconcile: time.Second, Settle: settle, Mount: 5 * time.Second, Unmount: 3 * time.Second,
 		}),
 	}, opts...)
 	s, err := rewind.NewSession(client, opts...)
