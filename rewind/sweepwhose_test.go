@@ -63,9 +63,9 @@ func TestLaw5_AForgottenTestIsStoppedAfterItsDeadlineAndNotBefore(t *testing.T) 
 	if want := tagMoment.Add(2 * time.Hour); !running.Record().Deadline.Equal(want) {
 		t.Errorf("deadline %v, want %v", running.Record().Deadline, want)
 	}
-	w.sim.Advance(2*time.Hour - time.Minute)
+	w.sim.Advance(2*time.Hour - 10*time.Second)
 	leftAlone(t, sweepAnew(t, w, rewind.Apply()), "its deadline is not over")
-	w.sim.Advance(time.Minute)
+	w.sim.Advance(10 * time.Second)
 	if dry := sweepAnew(t, w); len(dry) != 1 || dry[0].Reason != "" || dry[0].Closed || len(w.sim.LiveTests()) != 1 {
 		t.Errorf("dry: %+v, %d tests", dry, len(w.sim.LiveTests()))
 	}
@@ -96,9 +96,9 @@ func TestLaw5_ATestIsStoppedAfterTheDefaultDeadlineWhereNoneWasGiven(t *testing.
 	if len(book.all) != 1 || book.all[0].Deadline.IsZero() {
 		t.Errorf("opened %+v, want one with a deadline", book.all)
 	}
-	w.sim.Advance(rewind.DefaultTestDeadline - time.Minute)
+	w.sim.Advance(rewind.DefaultTestDeadline - 10*time.Second)
 	leftAlone(t, sweepAnew(t, w, rewind.Apply()), "its deadline is not over")
-	w.sim.Advance(time.Minute)
+	w.sim.Advance(10 * time.Second)
 	if left := sweepAnew(t, w, rewind.Apply()); len(left) != 1 || !left[0].Closed {
 		t.Errorf("swept %+v", left)
 	}

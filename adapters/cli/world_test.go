@@ -134,7 +134,7 @@ func (o outcome) want(t *testing.T, code int, inErr ...string) {
 }
 
 var (
-	proven   = regexp.MustCompile(`("provenAt": "|journal at )[^",\n]+Z`)
+	proven   = regexp.MustCompile(`("provenAt": "|journal at )(\d{4}-\d\d-\d\dT\d\d:\d\d):\d\d`)
 	fraction = regexp.MustCompile(`(\d\d:\d\d:\d\d)\.\d+Z`)
 	guid     = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	seconds  = regexp.MustCompile(`"seconds": [\d.e-]+`)
@@ -143,10 +143,10 @@ var (
 )
 
 // steady takes out what differs between runs: identifiers, the port, how long things took, fractions of a
-// second, and the moment of a proof, to which the time that it took is added.
+// second, and the second of a proof, to which the time that it took is added.
 func steady(text string) string {
-	text = proven.ReplaceAllString(text, "${1}TIME")
 	text = fraction.ReplaceAllString(text, "${1}Z")
+	text = proven.ReplaceAllString(text, "${1}${2}:SS")
 	text = seconds.ReplaceAllString(text, `"seconds": SECONDS`)
 	text = digest.ReplaceAllString(text, "--call DIGEST")
 	text = address.ReplaceAllString(text, "127.0.0.1:PORT")
