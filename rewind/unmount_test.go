@@ -1,7 +1,6 @@
 package rewind_test
 
 import (
-	"bytes"
 	"errors"
 	"io"
 	"strings"
@@ -39,18 +38,18 @@ func TestLaw5_AListThatFailsAfterAnAcceptedUnmountIsAskedAgain(t *testing.T) {
 			w, s := closingWorld(t, time.Hour)
 			g := w.guard(t, "web01")
 			fail(w.sim.On("GET", "/v1/flrs").After(1))
-			r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
-			if err != nil || !r.Unmounted {
-				t.Errorf("got %+v, %v", r, err)
-			}
-			w.closedBy(t, 1)
+			w.recovers(t, s, g, 1)
 		})
 	}
 }
 
-// closedBy fails unless nothing is mounted after so many unmounts, and every scripted fault was met.
-func (w *world) closedBy(t *testing.T, unmounts int) {
+// recovers fails unless a file is recovered and its session closed, by so many unmounts, and every scripted fault was met.
+func (w *world) recovers(t *testing.T, s *rewind.Session, g *rewind.Guard, unmounts int) {
 	t.Helper()
+	r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
+	if err != nil || !r.Unmounted {
+		t.Errorf("got %+v, %v", r, err)
+	}
 	w.nothingMounted(t)
 	if sent := w.sim.Count("DELETE", "/v1/flrs/*"); sent != unmounts {
 		t.Errorf("%d unmounts sent, want %d", sent, unmounts)
@@ -80,11 +79,7 @@ func TestLaw5_AnAnswerThatNeverComesIsNotTheEndOfAClosing(t *testing.T) {
 			if request.idle {
 				w.sim.On("DELETE", "/v1/flrs/*").Status(200, aTask)
 			}
-			r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
-			if err != nil || !r.Unmounted {
-				t.Errorf("got %+v, %v", r, err)
-			}
-			w.closedBy(t, request.unmounts)
+			w.recovers(t, s, g, request.unmounts)
 		})
 	}
 }
@@ -120,11 +115,7 @@ func TestLaw5_AnUnmountThatIsRefusedIsSentAgainAtOnce(t *testing.T) {
 	w, s := closingWorld(t, time.Hour)
 	g := w.guard(t, "web01")
 	w.sim.On("DELETE", "/v1/flrs/*").Times(2).Status(500, `{"Message":"scripted"}`)
-	r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
-	if err != nil || !r.Unmounted {
-		t.Errorf("got %+v, %v", r, err)
-	}
-	w.closedBy(t, 3)
+	w.recovers(t, s, g, 3)
 }
 
 // What became of a lost close is not told by the server, and does not stand where what it told did.
@@ -147,11 +138,7 @@ func TestLaw5_AnUnmountWhoseTaskIsForgottenIsSentAgain(t *testing.T) {
 	g := w.guard(t, "web01")
 	w.sim.On("DELETE", "/v1/flrs/*").Status(200, aTask)
 	w.sim.On("GET", "/v1/tasks/*").Status(200, `{"TaskIdentifier":`+aTask+`,"Status":{"State":1,"Progress":10}}`)
-	r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
-	if err != nil || !r.Unmounted {
-		t.Errorf("got %+v, %v", r, err)
-	}
-	w.closedBy(t, 2)
+	w.recovers(t, s, g, 2)
 }
 
 // A close that the server takes and does not carry out is sent again once the session was seen to stay.
@@ -163,11 +150,7 @@ func TestLaw5_AnUnmountThatDoesNothingIsSentAgain(t *testing.T) {
 			w, s := closingWorld(t, 3*time.Second)
 			g := w.guard(t, "web01")
 			w.sim.On("DELETE", "/v1/flrs/*").Status(200, answer)
-			r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
-			if err != nil || !r.Unmounted {
-				t.Errorf("got %+v, %v", r, err)
-			}
-			w.closedBy(t, 2)
+			w.recovers(t, s, g, 2)
 		})
 	}
 }
@@ -179,11 +162,7 @@ func TestLaw5_AnUnmountWhoseTaskFailedIsSentAgainAtOnce(t *testing.T) {
 		w, s := closingWorld(t, time.Hour)
 		g := w.guard(t, "web01")
 		w.sim.ScriptTask("FlrJournalUnmount", state, "scripted: in use")
-		r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(&bytes.Buffer{}))
-		if err != nil || !r.Unmounted {
-			t.Errorf("got %+v, %v", r, err)
-		}
-		w.closedBy(t, 2)
+		w.recovers(t, s, g, 2)
 	}
 }
 
@@ -243,9 +222,5 @@ func TestLaw2_ALostMountIsFoundAfterAListThatFailed(t *testing.T) {
 	g := w.guard(t, "web01")
 	w.sim.On("POST", "/v1/flrs").CutAfter()
 	w.sim.On("GET", "/v1/flrs").After(1).Times(10).Status(500, `{"Message":"scripted"}`)
-	r, err := s.Recover(t.Context(), g, nginxConf, rewind.ToWriter(io.Discard))
-	if err != nil || !r.Unmounted {
-		t.Errorf("got %+v, %v", r, err)
-	}
-	w.closedBy(t, 1)
+	w.recovers(t, s, g, 1)
 }
