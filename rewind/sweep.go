@@ -173,10 +173,10 @@ type sweep struct {
 
 // strays lists the FLR sessions of VPGs that the server does not list: it has no journal that would tell whose they are.
 func (w *sweep) strays(open []zvm.FLRSession) []Leftover {
+	listed := slices.Collect(maps.Keys(w.inv.vpgs))
 	var left []Leftover
 	for _, f := range open {
-		listed := func(id zvm.VPGID) bool { return sameID(id, f.VPG) }
-		if slices.ContainsFunc(slices.Collect(maps.Keys(w.inv.vpgs)), listed) {
+		if slices.ContainsFunc(listed, func(id zvm.VPGID) bool { return sameID(id, f.VPG) }) {
 			continue
 		}
 		l := leftSession(f)
