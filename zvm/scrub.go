@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -126,7 +127,7 @@ func patternOf(text string) string {
 	for _, r := range text {
 		if unicode.IsSpace(r) {
 			if !space {
-				b.WriteString(anySpace)
+				b.WriteString(anySpace())
 			}
 			space = true
 			continue
@@ -141,8 +142,16 @@ func patternOf(text string) string {
 	return b.String()
 }
 
-// anySpace is white space of any length, escaped or not.
-const anySpace = `(?:\s|\x{85}|\x{a0}|\+|(?i:%(?:25)?(?:20|0[9a-d])|%2b|\\+(?:[nrtvf]|u00(?:20|0[9a-d]|85|a0)|x(?:20|0[9a-d]))|&nbsp;|&#(?:32|160|9|1[0-3]|x20|xa0|x9|x[a-d]);))+`
+// anySpace is the expression of white space of any length, escaped or not: all that strings.Fields folds, which is more than \s is.
+var anySpace = sync.OnceValue(func() string {
+	forms := []string{`\+`, `(?i:%2b|\\+[nrtvf]|(?:&|\\+u0026)(?:amp;)?nbsp;)`}
+	for _, spaces := range unicode.White_Space.R16 {
+		for r := spaces.Lo; r <= spaces.Hi; r += spaces.Stride {
+			forms = append(forms, anyEscape(rune(r)))
+		}
+	}
+	return `(?:` + strings.Join(forms, "|") + `)+`
+})
 
 // anyEscape is one character, as it is or escaped, perhaps once more by another encoder.
 func anyEscape(r rune) string {

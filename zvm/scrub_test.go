@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"unicode"
 )
 
 func asJSON(s string) string {
@@ -57,6 +58,25 @@ func TestSecretsAreFoundInEveryEncoding(t *testing.T) {
 	}
 }
 
+func TestEveryWhiteSpaceInASecretIsFound(t *testing.T) {
+	t.Parallel()
+	for r := range unicode.MaxRune {
+		if !unicode.IsSpace(r) {
+			continue
+		}
+		secret := "marker" + string(r) + "word"
+		for name, encode := range encodings {
+			if strings.HasPrefix(name, "base64") {
+				continue // found as bytes, whatever they are
+			}
+			echoed := encode(secret)
+			if got := newScrubber(secret).text(echoed); strings.Trim(got, `"\\`) != redacted {
+				t.Errorf("%s of %q: %q became %q", name, secret, echoed, got)
+			}
+		}
+	}
+}
+
 func TestOrdinaryTextIsNotScrubbed(t *testing.T) {
 	t.Parallel()
 	const text = `the VPG "web" is busy (100 %), see /v1/vpgs`
@@ -99,6 +119,7 @@ func FuzzScrubber(f *testing.F) {
 	f.Add("MARKER", "a", "b", 3)
 	f.Add("mark\"\\ \xff", "%22", "\\u0022", 0)
 	f.Add("\xad000", "\xc6", "0", 12)
+	f.Add("00\v0", "0", "0", 15)
 	f.Fuzz(func(t *testing.T, secret, before, after string, limit int) {
 		trimmed := strings.TrimSpace(secret)
 		if len(trimmed) < shortestScrubbed || strings.Contains(redacted, trimmed) {
