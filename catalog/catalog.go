@@ -34,7 +34,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -160,27 +159,8 @@ func build(layers [][]*listed, aliases, machines map[string]string) *Catalog {
 			c.inForce = append(c.inForce, e)
 		}
 	}
-	c.indexAliases()
 	c.indexToolNames()
 	return c
-}
-
-// indexAliases repeats a server's tools under the user's key, except tools that the user described under it.
-func (c *Catalog) indexAliases() {
-	added := map[string]*listed{}
-	for alias, server := range c.aliases {
-		prefix := fold(server) + keySeparator
-		for key, e := range c.index {
-			if tool, ok := strings.CutPrefix(key, prefix); ok {
-				added[alias+keySeparator+tool] = e
-			}
-		}
-	}
-	for key, e := range added {
-		if described := c.index[key]; described == nil || !described.outranks(e) {
-			c.index[key] = e
-		}
-	}
 }
 
 // outranks reports whether the entry replaces one that was described before, or nil for none. A void one does not stand

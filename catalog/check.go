@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -14,6 +16,9 @@ const (
 	serverNameChars = toolNameChars + "."
 	maxNameLength   = 64
 )
+
+// maxListed bounds each list of an entry: a file gives its lists to every tool that it names beside them.
+const maxListed = 32
 
 // checkEntries reports each problem with the position of its entry in the list. Place is where its reader finds an entry.
 func checkEntries(entries []*listed, place func(i int) string, report func(i int, problem error)) {
@@ -26,7 +31,7 @@ func checkEntries(entries []*listed, place func(i int) string, report func(i int
 		for _, key := range e.keys {
 			if first, taken := claimed[key]; taken && first != i {
 				report(i, fmt.Errorf("%s: described before, as %s in %s; names that a host may spell alike are one name",
-					e.Name(), entries[first].Name(), place(first)))
+					e.shown(), entries[first].shown(), place(first)))
 				break
 			}
 			claimed[key] = i
@@ -35,12 +40,31 @@ func checkEntries(entries []*listed, place func(i int) string, report func(i int
 }
 
 func (e *Entry) check() error {
-	problems := []error{e.checkNames(), e.checkClass(), e.checkArguments(), e.checkRuling()}
-	for i := range e.When {
-		problems = append(problems, e.When[i].check())
+	problems := []error{e.checkLengths()}
+	if problems[0] == nil {
+		problems = append(problems, e.checkNames(), e.checkClass(), e.checkArguments(), e.checkRuling())
+		for i := range e.When {
+			problems = append(problems, e.When[i].check())
+		}
 	}
 	if err := errors.Join(problems...); err != nil {
-		return fmt.Errorf("%s: %w", e.Name(), err)
+		return fmt.Errorf("%s: %w", e.shown(), err)
+	}
+	return nil
+}
+
+// shown is the name of an entry that may be invalid, so that it stands in a line and hides nothing.
+func (e *Entry) shown() string {
+	name := e.Name().String()
+	if quoted := strconv.Quote(name); quoted != `"`+name+`"` {
+		return quoted
+	}
+	return name
+}
+
+func (e *Entry) checkLengths() error {
+	if max(len(e.Aliases), len(e.When), len(e.Target), len(e.Container), len(e.Indirect), len(e.Command)) > maxListed {
+		return fmt.Errorf("more than %d aliases, conditions or arguments of a kind", maxListed)
 	}
 	return nil
 }
@@ -49,10 +73,18 @@ func (e *Entry) checkNames() error {
 	chars := toolNameChars
 	if e.BuiltIn {
 		chars = strings.TrimSuffix(chars, "-")
+	}
+	return cmp.Or(e.checkServer(), checkName("tool", e.Tool, chars))
+}
+
+func (e *Entry) checkServer() error {
+	if e.BuiltIn {
 		if e.Server != "" || len(e.Aliases) > 0 {
 			return errors.New("a built-in tool has no server and no aliases")
 		}
-	} else if err := checkName("server", e.Server, serverNameChars); err != nil {
+		return nil
+	}
+	if err := checkName("server", e.Server, serverNameChars); err != nil {
 		return err
 	}
 	for _, alias := range e.Aliases {
@@ -60,7 +92,7 @@ func (e *Entry) checkNames() error {
 			return err
 		}
 	}
-	return checkName("tool", e.Tool, chars)
+	return nil
 }
 
 func (e *Entry) checkClass() error {
@@ -76,15 +108,16 @@ func (e *Entry) checkClass() error {
 }
 
 func (e *Entry) checkArguments() error {
-	var seen []string
+	seen := map[string]bool{}
 	for _, arg := range slices.Concat(e.Target, e.Container, e.Indirect) {
 		if err := checkName("argument", arg, serverNameChars); err != nil {
 			return err
 		}
-		if slices.ContainsFunc(seen, func(s string) bool { return alike(s, arg) }) {
+		folded := strings.ToLower(lettersAndDigits(arg))
+		if seen[folded] {
 			return fmt.Errorf("argument %q is listed twice", arg)
 		}
-		seen = append(seen, arg)
+		seen[folded] = true
 	}
 	for _, arg := range e.Command {
 		if err := checkName("argument", arg, serverNameChars); err != nil {

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 )
@@ -67,7 +68,22 @@ func (c *Catalog) find(n Name) *listed {
 	if !ok {
 		return nil
 	}
-	return c.index[string(key)]
+	described := c.index[string(key)]
+	own, tool, _ := bytes.Cut(key, []byte(keySeparator))
+	server, isAlias := c.aliases[string(own)]
+	if !isAlias {
+		return described
+	}
+	// The server's tools, except those that the user described under the key.
+	var aliased [maxKeyLength]byte
+	if key, ok = appendFolded(aliased[:0], server); !ok {
+		return described
+	}
+	key = append(append(key, keySeparator...), tool...)
+	if e := c.index[string(key)]; e != nil && (described == nil || !described.outranks(e)) {
+		return e
+	}
+	return described
 }
 
 func (c *Catalog) byNameAlone(n Name) Verdict {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -28,7 +29,8 @@ var byteOrderMark = []byte("\xef\xbb\xbf")
 // document is JSON text with the place of every value kept, which encoding/json throws away.
 type document struct {
 	data     []byte
-	at       int // of what is read next
+	at       int   // of what is read next
+	breaks   []int // where lines end, once that is asked for
 	problems []error
 }
 
@@ -168,7 +170,16 @@ func (d *document) fail(at int, format string, args ...any) {
 }
 
 func (d *document) line(at int) int {
-	return bytes.Count(d.data[:min(at, len(d.data))], []byte("\n")) + 1
+	if d.breaks == nil {
+		d.breaks = []int{}
+		for i, c := range d.data {
+			if c == '\n' {
+				d.breaks = append(d.breaks, i)
+			}
+		}
+	}
+	before, _ := slices.BinarySearch(d.breaks, at)
+	return before + 1
 }
 
 func looksLikeUTF16(data []byte) bool {

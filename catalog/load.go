@@ -29,7 +29,7 @@ import (
 // "policy" and "vmAliases" are what [LoadDocument] returns beside the catalogue.
 //
 // Nothing is accepted in silence: an unknown key, a key given twice or again in another case, a name that a host would
-// refuse, a tool described twice, a second document. The error joins a [*LoadError] for each, at most twenty.
+// refuse, a tool described twice, a second document, a list of an entry with more than 32 members. The error joins a [*LoadError] for each, at most twenty.
 func Load(data []byte) (*Catalog, error) {
 	d, err := LoadDocument(data)
 	if err != nil {
@@ -119,7 +119,18 @@ func (l *loader) server(n node) {
 		l.fail(n.at, `"tools" is missing`)
 		return
 	}
+	if err := group.checkLengths(); err != nil {
+		l.fail(n.at, "%v", err)
+		return
+	}
+	before := len(l.entries)
 	l.each(tools, func(n node) { l.tool(n, group) })
+	if len(l.entries) > before {
+		return // and each of them is checked
+	}
+	if err := group.checkServer(); err != nil {
+		l.fail(n.at, "%v", err)
+	}
 }
 
 func (l *loader) tool(n node, e Entry) {
@@ -146,9 +157,9 @@ func (l *loader) tool(n node, e Entry) {
 		return
 	}
 	l.each(names, func(n node) {
-		named := e.clone()
+		named := e // whose lists all share: nobody changes an entry of a catalogue
 		l.text(&named.Tool)(n)
-		l.entries = append(l.entries, list(named))
+		l.entries = append(l.entries, list(&named))
 		l.places = append(l.places, n.at)
 	})
 }

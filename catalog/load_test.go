@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
@@ -59,6 +61,13 @@ func TestLoadRefusesWithPlace(t *testing.T) {
 		{"a tool twice", tools("{\"names\": [\"a\"], \"class\": \"mutating\"},\n{\"names\": [\"a\"], \"class\": \"read_only\"}"), `3:12: s/a: described before, as s/a in line 2; names that a host may spell alike are one name`},
 		{"a tool twice in two cases", tools(`{"names": ["get_vm", "Get-VM"], "class": "mutating"}`), `2:22: s/Get-VM: described before, as s/get_vm in line 2; names that a host may spell alike are one name`},
 		{"a server without name", `{"version": 1, "servers": [{"tools": [{"names": ["a"], "class": "mutating"}]}]}`, `1:50: ?/a: server name is empty`},
+		{"a name of lines", tools(`{"names": ["a\n\nb\u001b"], "class": "mutating"}`), `2:12: "s/a\n\nb\x1b": tool name "a\n\nb\x1b" has a character that hosts refuse: only letters, digits and "_-" are taken`},
+		{"a server of lines", `{"version": 1, "servers": [{"server": "\n\n", "tools": [{"names": ["a"], "class": "mutating"}]}]}`, `1:68: "\n\n/a": server name "\n\n" has a character that hosts refuse: only letters, digits and "_-." are taken`},
+		{"an alias that hosts refuse of a server without tools", `{"version": 1, "servers": [{"server": "s", "aliases": ["a b"], "tools": []}]}`, `1:28: server alias name "a b" has a character that hosts refuse: only letters, digits and "_-." are taken`},
+		{"a server without name or tools", `{"version": 1, "servers": [{"tools": []}]}`, `1:28: server name is empty`},
+		{"aliases of a built-in without tools", `{"version": 1, "servers": [{"builtIn": true, "aliases": ["a"], "tools": []}]}`, `1:28: a built-in tool has no server and no aliases`},
+		{"an endless list of aliases", `{"version": 1, "servers": [{"server": "s", "aliases": ["a"` + strings.Repeat(`, "a"`, 32) + `], "tools": [{"names": ["a"], "class": "mutating"}]}]}`, `1:28: more than 32 aliases, conditions or arguments of a kind`},
+		{"an endless list of arguments", tools(`{"names": ["a"], "class": "mutating", "command": ["a"` + strings.Repeat(`, "a"`, 32) + `]}`), `2:12: s/a: more than 32 aliases, conditions or arguments of a kind`},
 		{"a built-in with a server", `{"version": 1, "servers": [{"server": "s", "builtIn": true, "tools": [{"names": ["a"], "class": "mutating"}]}]}`, `1:82: a: a built-in tool has no server and no aliases`},
 		{"a built-in that looks like a server's tool", `{"version": 1, "servers": [{"builtIn": true, "tools": [{"names": ["a-b"], "class": "mutating"}]}]}`, `1:67: a-b: tool name "a-b" has a character that hosts refuse: only letters, digits and "_" are taken`},
 		{"a read-only tool with conditions", tools(`{"names": ["a"], "class": "read_only", "when": [{"arg": "x", "absent": true, "class": "mutating"}]}`), `2:12: s/a: an entry with conditions cannot be read_only by itself`},
@@ -175,6 +184,37 @@ func TestLoadReadsEveryField(t *testing.T) {
 	}
 }
 
+// A hook reads the file before each tool call, and an agent can write to it.
+func TestLoadTakesNoLongerThanTheFileIsLong(t *testing.T) {
+	t.Parallel()
+	list := func(n int, member string) string {
+		members := make([]string, n)
+		for i := range members {
+			members[i] = strings.ReplaceAll(member, "%", strconv.Itoa(i))
+		}
+		return strings.Join(members, ",")
+	}
+	const many = 10_000
+	tool := `{"version": 1, "servers": [{"server": "s", "aliases": ["t"], "tools": [{"names": [` + list(many, `"a%"`) + `], "class": "unknown"`
+	for behaviour, text := range map[string]string{
+		"a list for each name":   tool + `, "target": [` + list(many, `"v%"`) + `]}]}]}`,
+		"conditions":             tool + `, "when": [` + list(many, `{"arg": "x", "is": true, "class": "mutating"}`) + `]}]}]}`,
+		"a condition of lists":   tool + `, "when": [{"arg": "x", "in": [` + list(many, `"v%"`) + `], "class": "mutating"}]}]}]}`,
+		"keys of one server":     tool + `}]}], "aliases": {` + list(many, `"k%": "s"`) + `}}`,
+		"aliases of VMs":         `{"version": 1, "vmAliases": {` + list(many, `"a%": "vm"`) + `}}`,
+		"one name again":         `{"version": 1, "servers": [{"server": "s", "tools": [{"names": [` + list(many, "\n\"a\"") + `], "class": "unknown"}]}]}`,
+		"one key again":          `{"version": 1` + strings.Repeat(",\n\"version\": 1", many) + `}`,
+		"aliases for each name":  strings.Replace(tool, `"t"`, list(many, `"t%"`), 1) + `}]}]}`,
+		"wrong tools of a group": `{"version": 1, "servers": [{"server": "s", "tools": [` + list(many, "1") + `]}]}`,
+	} {
+		started := time.Now()
+		_, _ = catalog.Load([]byte(text))
+		if took := time.Since(started); took > 10*time.Second {
+			t.Errorf("%s: %d bytes took %v", behaviour, len(text), took)
+		}
+	}
+}
+
 // FuzzLoad checks that no text breaks the loader, and that what it accepts is found again under its own name.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`{"version": 1}`))
@@ -183,6 +223,8 @@ func FuzzLoad(f *testing.F) {
 	f.Add([]byte(`{"version": 1, "aliases": {"a": "b"}, "serverDefaults": {"a": "web01"}}`))
 	f.Add([]byte("\xef\xbb\xbf{\"version\": 1}\n{}"))
 	f.Add([]byte(`[[[[[[[[[[[[[[[[`))
+	f.Add([]byte(`{"version": 1, "servers": [{"server": "\n\n", "tools": [{"names": ["a", "\n\n", "a"], "class": "mutating"}]}]}`))
+	f.Add([]byte(`{"version": 1, "servers": [{"server": "s", "aliases": ["a b"], "tools": []}, {"server": "t", "tools": [{"names": ["a"], "class": "unknown"}]}], "aliases": {"s": "t", "t": "t"}}`))
 	f.Add([]byte(`{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{"a":{}}}}}}}}}}}}}}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c, err := catalog.Load(data)

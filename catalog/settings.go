@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 // Document is all that a catalogue file says: what tools are, and what a person chose about verdicts on them.
@@ -82,13 +83,26 @@ func (l *loader) vmAliases(n node) {
 		}
 		l.doc.VMAliases[m.key] = vm
 	}
+	aliases := make(map[string]string, len(n.members))
 	for _, m := range n.members {
-		for alias := range l.doc.VMAliases {
-			if strings.EqualFold(m.value.text, alias) {
-				l.fail(m.at, "the alias stands for another, %q, and not for a VM", alias)
-			}
+		aliases[caseless(m.key)] = m.key
+	}
+	for _, m := range n.members {
+		if alias, ok := aliases[caseless(m.value.text)]; ok {
+			l.fail(m.at, "the alias stands for another, %q, and not for a VM", alias)
 		}
 	}
+}
+
+// caseless returns the same for two texts exactly when [strings.EqualFold] holds.
+func caseless(text string) string {
+	return strings.Map(func(r rune) rune {
+		least := r
+		for other := unicode.SimpleFold(r); other != r; other = unicode.SimpleFold(other) {
+			least = min(least, other)
+		}
+		return least
+	}, text)
 }
 
 // parseSeconds reads numbers with the units h, m and s, the largest first and each at most once.
