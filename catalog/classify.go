@@ -120,15 +120,16 @@ func (e *Entry) classify(args map[string]any) (Class, string) {
 	if e.Void != "" {
 		return Unknown, e.Void
 	}
-	class, reason := Unknown, ""
+	class, reason, odd := Unknown, "", false
 	for i := range e.When {
 		c := &e.When[i]
+		odd = odd || c.Class == Mutating && c.odd(args)
 		if c.holds(args) && c.Class > class {
 			class, reason = c.Class, fmt.Sprintf("argument %q makes this call %s", c.Arg, c.Class)
 		}
 	}
 	switch {
-	case reason != "":
+	case class == Mutating, class == ReadOnly && !odd:
 		return class, reason
 	case len(e.When) > 0:
 		return e.Class, fmt.Sprintf("the tool is %s unless its arguments say otherwise, and they do not", e.Class)
@@ -148,6 +149,20 @@ func (c *Condition) holds(args map[string]any) bool {
 		return c.Is != nil && *c.Is == v
 	}
 	return false
+}
+
+// odd reports whether the argument may be one for which the condition holds, written in a way in which it does not.
+func (c *Condition) odd(args map[string]any) bool {
+	value, state := argument(args, c.Arg)
+	switch value.(type) {
+	case string:
+		return len(c.In) == 0 && !c.Absent
+	case bool:
+		return c.Is == nil && !c.Absent
+	case nil:
+		return state != missing
+	}
+	return !c.Absent
 }
 
 type argumentState int

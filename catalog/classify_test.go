@@ -117,6 +117,14 @@ func TestConditions(t *testing.T) {
 			{Arg: "check", Is: &yes, Class: readOnly},
 			{Arg: "force", Is: &yes, Class: mutating},
 		}},
+		catalog.Entry{Server: "s", Tool: "lists", When: []catalog.Condition{
+			{Arg: "mode", In: []string{"rm"}, Class: mutating},
+			{Arg: "check", Is: &yes, Class: readOnly},
+		}},
+		catalog.Entry{Server: "s", Tool: "wants", When: []catalog.Condition{
+			{Arg: "scope", Absent: true, Class: mutating},
+			{Arg: "check", Is: &yes, Class: readOnly},
+		}},
 		catalog.Entry{Server: "s", Tool: "both", When: []catalog.Condition{
 			{Arg: "force", Is: &yes, Class: mutating},
 			{Arg: "check", Is: &yes, Class: readOnly},
@@ -146,6 +154,16 @@ func TestConditions(t *testing.T) {
 		{"another spelling is not absent", "absent", `{"Scale":3}`, mutating},
 		{"a spelling of Go's decoder is not absent", "absent", `{"\u017fcale":3}`, mutating},
 		{"the strictest of two wins when it is last", "reversed", `{"force":true,"check":true}`, mutating},
+		{"an odd value of a strict condition relaxes nothing", "both", `{"force":"true","check":true}`, unknown},
+		{"null of a strict condition relaxes nothing", "both", `{"force":null,"check":true}`, unknown},
+		{"another spelling of a strict condition relaxes nothing", "reversed", `{"Force":true,"check":true}`, unknown},
+		{"an odd value of a strict list relaxes nothing", "lists", `{"mode":["rm"],"check":true}`, unknown},
+		{"another value than those of a strict list", "lists", `{"mode":"ls","check":true}`, readOnly},
+		{"a strict absence in another spelling relaxes nothing", "wants", `{"check":true,"Scope":1}`, unknown},
+		{"null for a strict absence relaxes nothing", "wants", `{"check":true,"scope":null}`, unknown},
+		{"no strict absence", "wants", `{"check":true,"scope":[1]}`, readOnly},
+		{"a strict absence", "wants", `{"check":true}`, mutating},
+		{"the other value of a strict condition", "both", `{"force":false,"check":true}`, readOnly},
 		{"the strictest of two wins", "both", `{"force":true,"check":true}`, mutating},
 	} {
 		t.Run(tt.behaviour, func(t *testing.T) {
