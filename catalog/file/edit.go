@@ -64,32 +64,21 @@ func (e *Edit) Put(entry catalog.Entry, comments ...string) error {
 	}
 	name := catalog.Name{Server: entry.Server, Tool: entry.Tool, BuiltIn: entry.BuiltIn}
 	e.puts = append(e.puts, name)
+	groups := groupsOf(servers)
 	var home *group
-	for i := range servers.Elements {
-		g := groupOf(&servers.Elements[i])
-		if g == nil || !g.holds(name) {
+	for _, g := range groups {
+		if !g.holds(name) {
 			continue
 		}
-		home = g
-		for j := range g.tools.Elements {
-			object, ok := g.tools.Elements[j].Value.(*hujson.Object)
-			if !ok {
-				continue
-			}
-			names, ok := find(object, "names").(*hujson.Array)
-			if !ok {
-				continue
-			}
-			at := slices.IndexFunc(names.Elements, func(v hujson.Value) bool {
-				return catalog.Name{Server: name.Server, Tool: text(v.Value), BuiltIn: g.builtIn}.Same(name)
-			})
-			switch {
-			case at >= 0 && len(names.Elements) == 1:
-				return e.rewrite(object, entry)
-			case at >= 0:
-				removeElement(names, at)
-				return e.text.add(g.tools, 4, entryText(entry, e.text.newline+e.text.indent(4)), nil)
-			}
+		switch tool, names, at := g.find(name); {
+		case at >= 0 && len(names.Elements) == 1:
+			return e.rewrite(tool, entry)
+		case at >= 0:
+			removeElement(names, at)
+			return e.text.add(g.tools, 4, entryText(entry, e.text.newline+e.text.indent(4)), nil)
+		}
+		if !g.clashes(name, groups) {
+			home = g
 		}
 	}
 	if home == nil {
@@ -143,7 +132,10 @@ func (e *Edit) rewrite(object *hujson.Object, entry catalog.Entry) error {
 		if err != nil {
 			return err
 		}
-		object.Members[i].Value.Value = value.Value
+		if member := &object.Members[i].Value; !bytes.Equal(minimal(member.Value), minimal(value.Value)) {
+			member.BeforeExtra = append(member.BeforeExtra, inside(member.Value)...)
+			member.Value = value.Value
+		}
 		want = slices.Delete(want, at, at+1)
 	}
 	for _, f := range want {
@@ -155,6 +147,12 @@ func (e *Edit) rewrite(object *hujson.Object, entry catalog.Entry) error {
 		}
 	}
 	return nil
+}
+
+func minimal(v hujson.ValueTrimmed) []byte {
+	value := hujson.Value{Value: v}.Clone()
+	value.Minimize()
+	return value.Pack()
 }
 
 // check makes sure, before anybody sees it, that the edited file is valid and says the same of every other tool, of the
@@ -200,6 +198,16 @@ type group struct {
 	tools   *hujson.Array
 }
 
+func groupsOf(servers *hujson.Array) []*group {
+	var groups []*group
+	for i := range servers.Elements {
+		if g := groupOf(&servers.Elements[i]); g != nil {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
 func groupOf(v *hujson.Value) *group {
 	object, ok := v.Value.(*hujson.Object)
 	if !ok {
@@ -222,6 +230,40 @@ func (g *group) holds(name catalog.Name) bool {
 	return slices.ContainsFunc(g.servers, func(server string) bool {
 		return catalog.Name{Server: server, Tool: name.Tool, BuiltIn: g.builtIn}.Same(name)
 	})
+}
+
+// find returns the object that describes a tool that the group holds, and its place among the names there; -1 for none.
+func (g *group) find(name catalog.Name) (tool *hujson.Object, names *hujson.Array, at int) {
+	for i := range g.tools.Elements {
+		tool, ok := g.tools.Elements[i].Value.(*hujson.Object)
+		if !ok {
+			continue
+		}
+		names, ok := find(tool, "names").(*hujson.Array)
+		if !ok {
+			continue
+		}
+		at := slices.IndexFunc(names.Elements, func(v hujson.Value) bool {
+			return catalog.Name{Server: name.Server, Tool: text(v.Value), BuiltIn: g.builtIn}.Same(name)
+		})
+		if at >= 0 {
+			return tool, names, at
+		}
+	}
+	return nil, nil, -1
+}
+
+// clashes reports whether another group describes a tool of this name for one of the group's servers.
+func (g *group) clashes(name catalog.Name, groups []*group) bool {
+	for _, server := range g.servers {
+		name.Server = server
+		for _, other := range groups {
+			if _, _, at := other.find(name); at >= 0 && other.holds(name) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func find(object *hujson.Object, key string) hujson.ValueTrimmed {

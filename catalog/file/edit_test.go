@@ -88,6 +88,18 @@ func TestPutKeepsCommentsOrderAndIndentation(t *testing.T) {
 			after:     `{"version": 1, "servers": [{"server": "s", "tools": [{"names": ["a",], "class": "read_only",}, {"names": ["new"], "class": "mutating"},],},],}`,
 		},
 		{
+			behaviour: "comments inside what a tool no longer says, or says otherwise",
+			before:    "{\"version\": 1, \"servers\": [{\"server\": \"s\", \"tools\": [\n  {\"names\": [\"new\"], \"class\": \"unknown\", \"target\": [/* a */ \"vm\" // b\n  ], \"container\": [\"host\" /* c */, // d\n  ],\n   \"when\": [/* e */ {\"arg\" /* f */: /* g */ \"x\" /* h */, \"is\": true, \"class\": \"mutating\" /* i */} /* j */]}]}]}",
+			entry:     catalog.Entry{Server: "s", Tool: "new", Class: catalog.Mutating, Target: []string{"vm"}, Container: []string{"node"}},
+			after:     "{\"version\": 1, \"servers\": [{\"server\": \"s\", \"tools\": [\n  {\"names\": [\"new\"], \"class\": \"mutating\", \"target\": [/* a */ \"vm\" // b\n  ], \"container\":  /* c */ // d\n  [\"node\"]/* e */  /* f */ /* g */  /* h */ /* i */ /* j */}]}]}",
+		},
+		{
+			behaviour: "a tool that another server of the group has elsewhere",
+			before:    `{"version": 1, "servers": [{"server": "S", "aliases": ["t"], "tools": []}, {"server": "x", "aliases": ["T"], "tools": [{"names": ["NEW"], "class": "unknown"}]}]}`,
+			entry:     mutates,
+			after:     "{\"version\": 1, \"servers\": [{\"server\": \"S\", \"aliases\": [\"t\"], \"tools\": []}, {\"server\": \"x\", \"aliases\": [\"T\"], \"tools\": [{\"names\": [\"NEW\"], \"class\": \"unknown\"}]}, {\n      \"server\": \"s\",\n      \"tools\": [\n        {\"names\": [\"new\"], \"class\": \"mutating\"}\n      ]\n    }]}",
+		},
+		{
 			behaviour: "a tool of the host itself",
 			before:    `{"version": 1, "servers": []}`,
 			entry:     catalog.Entry{Tool: "Teleport", BuiltIn: true, Class: catalog.Mutating},
@@ -184,6 +196,9 @@ func FuzzPut(f *testing.F) {
 		"{\"version\":1,\"servers\":[{\"builtIn\":true,\"tools\":[{\"names\":[\"a\"/**/,/**/\"b\",//\n],\"class\":\"mutating\",\"scope\":\"local\"//\n,},/**/]/**/,},]}",
 		"{\"version\":1,\"servers\":[{\"server\":\"s\",\"tools\":[{\"names\":[\"a\"],\"class\":\"unknown\",\"when\":[{\"arg\":\"x\",\"is\":true,\"class\":\"read_only\"}]/*x*/}/*y*/]}]//\r\n}",
 		"{\"version\":1,\"servers\":[//0 \n/* a \n\t\tb\u00a0\n */]}",
+		"{\"version\":1,\"servers\":[{\"server\":\"s\",\"tools\":[{\"names\":[\"a\"],\"class\":\"unknown\",\"target\":[/*x*/\"y\"//z\n]}]}]}",
+		`{"version":1,"servers":[{"server":"s","aliases":["t"],"tools":[]},{"server":"t","aliases":["u"],"tools":[{"names":["A"],"class":"unknown"}]}]}`,
+		`{"version":1,"servers":[{"builtIn":true,"aliases":["t"],"tools":[]},{"server":"s","aliases":["a b"],"tools":[]}]}`,
 		`{"version": 1, "aliases": {"a": "b"}, "policy": {"maxAge": "5m"}, "vmAliases": {"x": "y"}}`,
 	} {
 		f.Add(seed, "s", "a", uint8(1))

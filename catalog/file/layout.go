@@ -138,7 +138,8 @@ func removeElement(array *hujson.Array, at int) {
 func removeMember(object *hujson.Object, at int) {
 	removed := object.Members[at]
 	object.Members = append(object.Members[:at], object.Members[at+1:]...)
-	left := leftOver(removed.Name.BeforeExtra, removed.Name.AfterExtra, removed.Value.BeforeExtra, removed.Value.AfterExtra)
+	left := leftOver(removed.Name.BeforeExtra, removed.Name.AfterExtra,
+		removed.Value.BeforeExtra, inside(removed.Value.Value), removed.Value.AfterExtra)
 	switch {
 	case at < len(object.Members):
 		object.Members[at].Name.BeforeExtra = append(left, object.Members[at].Name.BeforeExtra...)
@@ -159,6 +160,24 @@ func closeUp(last *hujson.Value, removedAfter hujson.Extra) hujson.Extra {
 	moved := leftOver(last.AfterExtra)
 	last.AfterExtra = nil
 	return moved
+}
+
+// inside joins the comments in a list or an object.
+func inside(v hujson.ValueTrimmed) hujson.Extra {
+	var left hujson.Extra
+	switch c := v.(type) {
+	case *hujson.Array:
+		for _, e := range c.Elements {
+			left = append(left, leftOver(e.BeforeExtra, inside(e.Value), e.AfterExtra)...)
+		}
+		left = append(left, leftOver(c.AfterExtra)...)
+	case *hujson.Object:
+		for _, m := range c.Members {
+			left = append(left, leftOver(m.Name.BeforeExtra, m.Name.AfterExtra, m.Value.BeforeExtra, inside(m.Value.Value), m.Value.AfterExtra)...)
+		}
+		left = append(left, leftOver(c.AfterExtra)...)
+	}
+	return left
 }
 
 // leftOver joins what holds a comment. What is blank is dropped.
