@@ -9,6 +9,10 @@ import (
 // bash reads the statements of a text up to the first that is none: a shell runs those in front of it.
 func (r *reader) bash(text string) {
 	alone := onlyCall(text)
+	if at := tooDeep(text); at >= 0 {
+		r.found.unresolved("a command line is nested too deep to be read")
+		text = text[:at]
+	}
 	for statement, err := range syntax.NewParser(syntax.Variant(syntax.LangBash)).StmtsSeq(strings.NewReader(text)) {
 		if err != nil {
 			r.found.unresolved("a command line cannot be parsed")
@@ -20,6 +24,23 @@ func (r *reader) bash(text string) {
 		}
 		inner.walk(statement)
 	}
+}
+
+// tooDeep returns where more brackets are open than a parser should follow, or -1. It knows no quotes: nobody has so many
+// more of one kind than of the other.
+func tooDeep(text string) int {
+	open := 0
+	for i := range len(text) {
+		switch text[i] {
+		case '(', '[', '{':
+			if open++; open > maxBrackets {
+				return i
+			}
+		case ')', ']', '}':
+			open = max(0, open-1)
+		}
+	}
+	return -1
 }
 
 // onlyCall reports whether a text can be nothing but one program with its arguments, so that the program reads what
@@ -55,7 +76,7 @@ func (r *reader) statement(s *syntax.Stmt) {
 		inner.redirect(redirect)
 	}
 	call, ok := s.Cmd.(*syntax.CallExpr)
-	if !ok || len(call.Args) == 0 {
+	if !ok || len(call.Args) == 0 || !r.step(len(call.Args)/wordChunk) {
 		return
 	}
 	c := command{words: r.words(call.Args)}
@@ -129,12 +150,17 @@ func (r *reader) sets(variable string) {
 }
 
 // loop reads the body of a loop over literal words once for each. It is false for a loop whose variable can have other
-// values.
+// values, of which the body is still to be read.
 func (r *reader) loop(clause *syntax.ForClause) bool {
 	words, ok := clause.Loop.(*syntax.WordIter)
-	if !ok || clause.Select || !words.InPos.IsValid() || len(words.Items) == 0 || r.mayRebind(clause.Do, words.Name.Value) {
+	size := int(clause.End().Offset()-clause.DoPos.Offset()) / loopChunk
+	if !r.step(size) {
+		return true
+	}
+	if !ok || clause.Select || !words.InPos.IsValid() || len(words.Items) == 0 || mayRebind(clause.Do, words.Name.Value) {
 		return false
 	}
+	unbound := r.shared.unbound
 	values := r.words(words.Items)
 	for _, value := range values {
 		if !value.known() || strings.ContainsFunc(value.text, notInName) {
@@ -142,7 +168,7 @@ func (r *reader) loop(clause *syntax.ForClause) bool {
 		}
 	}
 	for _, value := range values {
-		if !r.step(1) {
+		if !r.step(1 + size) {
 			break
 		}
 		inner := *r
@@ -156,7 +182,7 @@ func (r *reader) loop(clause *syntax.ForClause) bool {
 			inner.walk(statement)
 		}
 	}
-	return true
+	return !unbound
 }
 
 // notInName reports whether a character could make one word several, or something else than itself.
@@ -166,8 +192,8 @@ func notInName(r rune) bool {
 
 // mayRebind reports whether the statements may give the variable another value: they name it in any other way than to
 // expand it, or run code that stands elsewhere.
-func (r *reader) mayRebind(statements []*syntax.Stmt, name string) bool {
-	rebinds := r.shared.unbound || setByShell[name]
+func mayRebind(statements []*syntax.Stmt, name string) bool {
+	rebinds := setByShell[name]
 	expanded := map[*syntax.Lit]bool{}
 	names := func(text string) bool {
 		rest, ok := strings.CutPrefix(strings.TrimPrefix(text, "-v"), name)

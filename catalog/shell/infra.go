@@ -82,6 +82,9 @@ func (r *reader) pattern(w word, act func(there *reader)) {
 		return
 	}
 	for text := range strings.SplitSeq(strings.TrimSuffix(w.text, ","), ",") {
+		if !r.step(1) {
+			return
+		}
 		machine, ok := hostName(text)
 		if ok && strings.ContainsAny(strings.Trim(machine, "."), ".:") {
 			act(r.at(machine))

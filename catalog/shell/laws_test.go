@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,12 +44,13 @@ func FuzzRead(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add(seed, "ssh web01 rm -rf /")
 	}
+	f.Add("IFS=:", "ssh web01 'for p in ssh; do $p db01 reboot; done'")
 	f.Fuzz(func(t *testing.T, line, other string) {
 		shell.Read(line, shell.PowerShell)
 		shell.Reader{}.ReadCommand("run_command", line)
 		alone := shell.Read(line, shell.Bash)
 		const danger = "ssh web01 rm -rf /"
-		if !parses(line) && alone.Unresolved == "" {
+		if alone.Unresolved == "" && !parses(line) {
 			t.Errorf("%q cannot be parsed and is read as %q", line, short(alone))
 		}
 		if !complete(line) {
@@ -79,7 +81,8 @@ func complete(line string) bool {
 	odd := func(r rune) bool {
 		return r == '\ufdd0' || r == '\ufffd' || unicode.IsControl(r) && !unicode.IsSpace(r) || r == '\u0085'
 	}
-	return !strings.ContainsFunc(line, odd) && parses(line) && parses(line+"\n\n:")
+	const longest = 64 << 10 // a longer one is cut
+	return len(line) <= longest && !strings.ContainsFunc(line, odd) && parses(line) && parses(line+"\n\n:")
 }
 
 func parses(line string) bool {
@@ -150,9 +153,48 @@ func TestLongLinesAreGivenUp(t *testing.T) {
 	for _, line := range []string{
 		strings.Repeat("a", 65<<10), strings.Repeat("ls;", 5000), "bash -c " + strings.Repeat("'bash -c ", 10), strings.Repeat("eval ", 100) + "x", strings.Repeat("sudo ", 5000) + "ls",
 		loops.String() + "ls" + strings.Repeat("; done", 15), strings.Repeat("watch ", 100) + "ls", strings.Repeat("x sh ", 5000) + "ls",
+		strings.Repeat("(", 60_000), strings.Repeat("xargs ", 10_000), strings.Repeat("find -exec ", 5000), "ansible " + strings.Repeat("a.b,", 10_000),
+		"for a in " + strings.Repeat("1 ", 4000) + "; do : " + strings.Repeat("{ ", 25_000) + "; done",
+		strings.Repeat("for a in 1 2; do ", 2000) + "ls" + strings.Repeat("; done", 2000),
 	} {
+		started := time.Now()
 		if r := shell.Read(line, shell.Bash); r.Unresolved == "" {
 			t.Errorf("a line of %d bytes is read as %q, want it given up", len(line), short(r))
+		}
+		if took := time.Since(started); took > 10*time.Second {
+			t.Errorf("%.30s… of %d bytes took %v", line, len(line), took)
+		}
+	}
+}
+
+func TestWhatStandsBehindTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	for _, n := range []int{3900, 4000, 4094, 4095} {
+		line := strings.Repeat("ls\n", n) + "ssh db01 reboot"
+		alone, both := shell.Read(line, shell.Bash), shell.Read(line+"\n\necho "+strings.Repeat("a", 40_000), shell.Bash)
+		if what := laxer(both, alone); what != "" {
+			t.Errorf("%d commands lack %s", n, what)
+		}
+	}
+}
+
+func TestWhatStandsInFrontTakesNothingAway(t *testing.T) {
+	t.Parallel()
+	const loop = "ssh web01 'for p in ssh; do $p db01 reboot; done'"
+	for _, line := range []string{"IFS=:", "f() { :; }"} {
+		if what := laxer(shell.Read(line+"\n"+loop, shell.Bash), shell.Read(loop, shell.Bash)); what != "" {
+			t.Errorf("behind %s, %s lacks %s", line, loop, what)
+		}
+	}
+}
+
+func TestLineIsReadOneWay(t *testing.T) {
+	t.Parallel()
+	const line = "icm -com web01 -comp db01 { rm x }"
+	first := shell.Read(line, shell.PowerShell)
+	for range 50 {
+		if diff := cmp.Diff(first, shell.Read(line, shell.PowerShell)); diff != "" {
+			t.Fatalf("%s (-first +again):\n%s", line, diff)
 		}
 	}
 }

@@ -34,7 +34,7 @@ func (r *reader) psInner(words []psWord) {
 }
 
 func (r *reader) psCommand(c psCommand) {
-	if !r.step(1) {
+	if !r.step(1 + len(c.words)/wordChunk) {
 		return
 	}
 	first := c.words[0]
@@ -45,7 +45,7 @@ func (r *reader) psCommand(c psCommand) {
 			r.sets(name)
 		}
 		r.psAssigned(c.words[2:])
-	case first.block || psKeywords[lower] && !c.called:
+	case first.block || psKeywords[lower] && !c.called && !first.quoted:
 		r.psStatement(c.words)
 	case c.called || isCommandName(first):
 		r.psCall(c)
@@ -150,12 +150,13 @@ const dashes = "-–—―"
 
 func isDash(r rune) bool { return strings.ContainsRune(dashes, r) }
 
-// get returns a parameter, whose name PowerShell lets one cut short.
+// get returns a parameter, whose name PowerShell lets one cut short. It refuses to run what gives one twice.
 func (a psArguments) get(names ...string) (psWord, bool) {
+	given := slices.Sorted(maps.Keys(a.named))
 	for _, name := range names {
-		for given, value := range a.named {
-			if given == name || len(given) > 1 && strings.HasPrefix(name, given) {
-				return value, true
+		for _, short := range given {
+			if short == name || len(short) > 1 && strings.HasPrefix(name, short) {
+				return a.named[short], true
 			}
 		}
 	}
@@ -258,6 +259,9 @@ func (r *reader) psMachines(args psArguments, positional bool, act func(there *r
 		return false
 	}
 	for name := range strings.SplitSeq(value.text, ",") {
+		if !r.step(1) {
+			break
+		}
 		if name == "." || strings.EqualFold(name, "localhost") {
 			act(r)
 			continue
@@ -359,7 +363,7 @@ func hasParameter(args psArguments, names ...string) bool {
 
 // psVM reads a cmdlet that changes a machine of a hypervisor. Its -ComputerName is the hypervisor.
 func (r *reader) psVM(args psArguments) {
-	value, given := args.get("name", "vm", "vmname")
+	value, given := args.get("vm", "vmname", "name")
 	if !given && len(args.operands) > 0 {
 		value, given = args.operands[0], true
 	}
@@ -368,6 +372,9 @@ func (r *reader) psVM(args psArguments) {
 		return
 	}
 	for name := range strings.SplitSeq(value.text, ",") {
+		if !r.step(1) {
+			return
+		}
 		r.vm(plain(name), true)
 	}
 }

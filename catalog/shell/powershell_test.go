@@ -13,6 +13,7 @@ func TestPowerShell(t *testing.T) {
 		{"# ssh web01 reboot", "-"},
 		{"<# ssh web01 reboot #>", "-"},
 		{"'ssh web01 reboot'", "-"},
+		{"'if'", "-"},
 		{`Write-Host "ssh web01 reboot"`, "-"},
 		{"Get-ChildItem -Recurse | Select-Object Name", "-"},
 		{"ls; cat x | Select-String ssh", "-"},
@@ -56,6 +57,8 @@ func TestPowerShell(t *testing.T) {
 		{"Stop-VM -Name web01 -Force", "web01!"},
 		{"Stop-VM web01,db01", "web01! db01!"},
 		{"Set-VM -VM web01 -MemoryGB 4", "web01!"},
+		{"Set-VM -Name web02 -VM web01", "web01!"},
+		{"New-HardDisk -VM web01 -Name data", "web01!"},
 		{"Get-VM web01", "-"},
 		{"Checkpoint-VM web01", "-"},
 		{"winrs -r:web01 reboot", "web01!"},
@@ -129,7 +132,7 @@ func FuzzPowerShell(f *testing.F) {
 	for _, seed := range seeds {
 		f.Add(seed)
 	}
-	for _, seed := range []string{"'a' + \"b $(c) `\" d\"", "@\"\n$x $(y)\n\"@ | z", "& { a } ; . b", "a -b:c, d @e > $null 2>&1", "<# a #> b # c", "function f { a } b", "$x = { a }", "[a]::b(c)"} {
+	for _, seed := range []string{"'a' + \"b $(c) `\" d\"", "@\"\n$x $(y)\n\"@ | z", "& { a } ; . b", "a -b:c, d @e > $null 2>&1", "<# a #> b # c", "function f { a } b", "$x = { a }", "[a]::b(c)", "icm -com a -comp b { rm x }"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

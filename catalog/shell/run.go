@@ -17,11 +17,15 @@ func (c command) with(words ...word) command {
 	return c
 }
 
-// A line that needs more than these is given up. Each command, each turn of a loop and each chunk of code is a step.
+// A line that needs more than these is given up. Each command is a step, and so are each turn of a loop and each chunk of
+// what is read again: of code, of the body of a loop, of the words of a program.
 const (
-	maxDepth  = 24
-	maxSteps  = 4096
-	codeChunk = 64 // bytes
+	maxDepth    = 24
+	maxBrackets = 1000
+	maxSteps    = 4096
+	codeChunk   = 64  // bytes
+	loopChunk   = 256 // bytes
+	wordChunk   = 16
 )
 
 // reader follows command lines from one machine to the next. Copies read for another place, with other variables or
@@ -86,7 +90,8 @@ func (r *reader) code(text string, dialect Dialect) {
 		r.found.unresolved("command lines are nested too deep to be read")
 		return
 	}
-	if !r.step(len(text) / codeChunk) {
+	// The line itself is read once, and what stands in front of it must not depend on how long it is.
+	if inner.depth > 1 && !r.step(len(text)/codeChunk) {
 		return
 	}
 	if strings.ContainsRune(text, hole) {
@@ -110,7 +115,7 @@ func (r *reader) step(n int) bool {
 
 // run reads one command.
 func (r *reader) run(c command) {
-	if !r.step(1) || len(c.words) == 0 {
+	if !r.step(1+len(c.words)/wordChunk) || len(c.words) == 0 {
 		return
 	}
 	name, ok := programName(c.words[0])

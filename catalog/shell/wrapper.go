@@ -255,6 +255,9 @@ func (r *reader) find(c command) {
 			if len(started) > 0 {
 				r.run(c.with(started...))
 			}
+			if r.shared.left < 0 {
+				return
+			}
 		}
 	}
 	runs := false
