@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf16"
 
 	"github.com/google/go-cmp/cmp"
@@ -184,7 +183,8 @@ func TestLoadReadsEveryField(t *testing.T) {
 	}
 }
 
-// A hook reads the file before each tool call, and an agent can write to it.
+// A hook reads the file before each tool call, and an agent can write to it. What takes the square of these lengths takes
+// longer than a test may.
 func TestLoadTakesNoLongerThanTheFileIsLong(t *testing.T) {
 	t.Parallel()
 	list := func(n int, member string) string {
@@ -196,22 +196,26 @@ func TestLoadTakesNoLongerThanTheFileIsLong(t *testing.T) {
 	}
 	const many = 10_000
 	tool := `{"version": 1, "servers": [{"server": "s", "aliases": ["t"], "tools": [{"names": [` + list(many, `"a%"`) + `], "class": "unknown"`
-	for behaviour, text := range map[string]string{
-		"a list for each name":   tool + `, "target": [` + list(many, `"v%"`) + `]}]}]}`,
-		"conditions":             tool + `, "when": [` + list(many, `{"arg": "x", "is": true, "class": "mutating"}`) + `]}]}]}`,
-		"a condition of lists":   tool + `, "when": [{"arg": "x", "in": [` + list(many, `"v%"`) + `], "class": "mutating"}]}]}]}`,
-		"keys of one server":     tool + `}]}], "aliases": {` + list(many, `"k%": "s"`) + `}}`,
-		"aliases of VMs":         `{"version": 1, "vmAliases": {` + list(many, `"a%": "vm"`) + `}}`,
-		"one name again":         `{"version": 1, "servers": [{"server": "s", "tools": [{"names": [` + list(many, "\n\"a\"") + `], "class": "unknown"}]}]}`,
-		"one key again":          `{"version": 1` + strings.Repeat(",\n\"version\": 1", many) + `}`,
-		"aliases for each name":  strings.Replace(tool, `"t"`, list(many, `"t%"`), 1) + `}]}]}`,
-		"wrong tools of a group": `{"version": 1, "servers": [{"server": "s", "tools": [` + list(many, "1") + `]}]}`,
+	for _, tt := range []struct {
+		behaviour, text string
+		valid           bool
+	}{
+		{"a list for each name", tool + `, "target": [` + list(many, `"v%"`) + `]}]}]}`, false},
+		{"conditions", tool + `, "when": [` + list(many, `{"arg": "x", "is": true, "class": "mutating"}`) + `]}]}]}`, false},
+		{"a condition of lists", tool + `, "when": [{"arg": "x", "in": [` + list(many, `"v%"`) + `], "class": "mutating"}]}]}]}`, true},
+		{"keys of one server", tool + `}]}], "aliases": {` + list(many, `"k%": "s"`) + `}}`, true},
+		{"aliases of VMs", `{"version": 1, "vmAliases": {` + list(many, `"a%": "vm"`) + `}}`, true},
+		{"one name again", `{"version": 1, "servers": [{"server": "s", "tools": [{"names": [` + list(many, "\n\"a\"") + `], "class": "unknown"}]}]}`, false},
+		{"one key again", `{"version": 1` + strings.Repeat(",\n\"version\": 1", many) + `}`, false},
+		{"aliases for each name", strings.Replace(tool, `"t"`, list(many, `"t%"`), 1) + `}]}]}`, false},
+		{"wrong tools of a group", `{"version": 1, "servers": [{"server": "s", "tools": [` + list(many, "1") + `]}]}`, false},
 	} {
-		started := time.Now()
-		_, _ = catalog.Load([]byte(text))
-		if took := time.Since(started); took > 10*time.Second {
-			t.Errorf("%s: %d bytes took %v", behaviour, len(text), took)
-		}
+		t.Run(tt.behaviour, func(t *testing.T) {
+			t.Parallel()
+			if _, err := catalog.Load([]byte(tt.text)); (err == nil) != tt.valid {
+				t.Errorf("%d bytes: %v", len(tt.text), err)
+			}
+		})
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
@@ -157,12 +156,8 @@ func TestLongLinesAreGivenUp(t *testing.T) {
 		"for a in " + strings.Repeat("1 ", 4000) + "; do : " + strings.Repeat("{ ", 25_000) + "; done",
 		strings.Repeat("for a in 1 2; do ", 2000) + "ls" + strings.Repeat("; done", 2000),
 	} {
-		started := time.Now()
 		if r := shell.Read(line, shell.Bash); r.Unresolved == "" {
 			t.Errorf("a line of %d bytes is read as %q, want it given up", len(line), short(r))
-		}
-		if took := time.Since(started); took > 10*time.Second {
-			t.Errorf("%.30s… of %d bytes took %v", line, len(line), took)
 		}
 	}
 }
