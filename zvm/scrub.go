@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"html"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -77,16 +76,37 @@ func (s scrubber) find(t string) [][]int {
 // secretForm is one text to be found in any escape. Its letters and digits are never escaped, so the longest run of them tells cheaply
 // where there is nothing to be found.
 type secretForm struct {
-	text    string
-	run     string
-	pattern *regexp.Regexp // made when it is needed
+	parts []secretPart
+	run   string
+}
+
+// secretPart is a run of letters and digits, one character that may be escaped, or white space of any length.
+type secretPart struct {
+	literal string
+	escapes []escape // none for a run
+	space   bool
 }
 
 func newSecretForm(text string) *secretForm {
-	f := &secretForm{text: text}
-	for _, run := range strings.FieldsFunc(text, escapable) {
-		if len(run) > len(f.run) {
-			f.run = run
+	f := &secretForm{}
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch n := strings.IndexFunc(text, escapable); {
+		case unicode.IsSpace(r):
+			text = strings.TrimLeftFunc(text, unicode.IsSpace)
+			f.parts = append(f.parts, secretPart{space: true})
+		case n == 0:
+			f.parts = append(f.parts, secretPart{literal: text[:size], escapes: escapesOf(text[:size])})
+			text = text[size:]
+		default:
+			if n < 0 {
+				n = len(text)
+			}
+			f.parts = append(f.parts, secretPart{literal: text[:n]})
+			if n > len(f.run) {
+				f.run = text[:n]
+			}
+			text = text[n:]
 		}
 	}
 	return f
@@ -97,83 +117,272 @@ func escapable(r rune) bool {
 	return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '_' || r == '.')
 }
 
+// partial is the beginning of a secret in a text. Of all that end at one place only the longest counts.
+type partial struct{ end, start int }
+
+// find returns the places of all occurrences, those that overlap others included. It follows them together, part by part, so that its
+// time does not depend on how they overlap.
 func (f *secretForm) find(t string) [][]int {
 	if !strings.Contains(t, f.run) {
 		return nil
 	}
-	if f.pattern == nil {
-		f.pattern = regexp.MustCompile(patternOf(f.text))
-		f.pattern.Longest()
+	shortest := 0
+	for _, part := range f.parts {
+		shortest += part.shortest()
 	}
-	found := f.pattern.FindAllStringIndex(t, -1)
-	if utf8.ValidString(f.text) {
-		return found
+	var now, next []partial
+	for at := range max(0, len(t)-shortest+1) {
+		now = f.parts[0].append(now, t, partial{at, at})
 	}
-	// Bytes that are no characters by themselves may be part of one in the text, where no pattern sees them.
-	for from := 0; ; {
-		at := strings.Index(t[from:], f.text)
-		if at < 0 {
-			return found
-		}
-		found = append(found, []int{from + at, from + at + len(f.text)})
-		from += at + 1
-	}
-}
-
-// patternOf returns the expression of text in every escape and mixture of escapes.
-func patternOf(text string) string {
-	var b strings.Builder
-	space := false
-	for _, r := range text {
-		if unicode.IsSpace(r) {
-			if !space {
-				b.WriteString(anySpace())
+	shortest -= f.parts[0].shortest()
+	for _, part := range f.parts[1:] {
+		now = longest(now)
+		next = next[:0]
+		for _, p := range now {
+			if p.end+shortest <= len(t) {
+				next = part.append(next, t, p)
 			}
-			space = true
-			continue
 		}
-		space = false
-		if escapable(r) {
-			b.WriteString(anyEscape(r))
-		} else {
-			b.WriteString(regexp.QuoteMeta(string(r)))
-		}
+		shortest -= part.shortest()
+		now, next = next, now
 	}
-	return b.String()
+	found := make([][]int, 0, len(now))
+	for _, p := range longest(now) {
+		found = append(found, []int{p.start, p.end})
+	}
+	return found
 }
 
-// anySpace is the expression of white space of any length, escaped or not: all that strings.Fields folds, which is more than \s is.
-var anySpace = sync.OnceValue(func() string {
-	forms := []string{`\+`, `(?i:%2b|\\+[nrtvf]|(?:&|\\+u0026)(?:amp;)?nbsp;)`}
-	for _, spaces := range unicode.White_Space.R16 {
-		for r := spaces.Lo; r <= spaces.Hi; r += spaces.Stride {
-			forms = append(forms, anyEscape(rune(r)))
+func byEnd(p partial, end int) int { return cmp.Compare(p.end, end) }
+
+func longest(all []partial) []partial {
+	order := func(a, b partial) int { return cmp.Or(cmp.Compare(a.end, b.end), cmp.Compare(a.start, b.start)) }
+	if !slices.IsSortedFunc(all, order) {
+		slices.SortFunc(all, order)
+	}
+	return slices.CompactFunc(all, func(a, b partial) bool { return a.end == b.end })
+}
+
+// shortest is how little of a text the part can take: no escape is shorter than what it stands for.
+func (part secretPart) shortest() int {
+	if part.space {
+		return 1
+	}
+	return len(part.literal)
+}
+
+// append adds to list what p becomes with the part behind it.
+func (part secretPart) append(list []partial, t string, p partial) []partial {
+	switch {
+	case part.space:
+		for end := spaceEnd(t, p.end); end > 0; end = spaceEnd(t, end) {
+			if at, been := slices.BinarySearchFunc(list, end, byEnd); been && list[at].start <= p.start {
+				break
+			}
+			list = append(list, partial{end, p.start})
+		}
+	case part.escapes == nil:
+		if strings.HasPrefix(t[p.end:], part.literal) {
+			list = append(list, partial{p.end + len(part.literal), p.start})
+		}
+	default:
+		for _, end := range part.ends(t, p.end) {
+			list = append(list, partial{end, p.start})
 		}
 	}
-	return `(?:` + strings.Join(forms, "|") + `)+`
-})
+	return list
+}
 
-// anyEscape is one character, as it is or escaped, perhaps once more by another encoder.
-func anyEscape(r rune) string {
-	var percent, units strings.Builder
+// ends returns where the character at a place of t may end.
+func (part secretPart) ends(t string, at int) []int {
+	var ends []int
+	behind := at + slashes(t[at:])
+	switch {
+	case part.literal == `\`:
+		if behind > at {
+			ends = append(ends, at+1, behind)
+		}
+	case strings.HasPrefix(t[behind:], part.literal):
+		ends = append(ends, behind+len(part.literal))
+	case !utf8.ValidString(part.literal):
+		if r, size := utf8.DecodeRuneInString(t[behind:]); r == utf8.RuneError && size > 0 {
+			ends = append(ends, behind+size)
+		}
+	}
+	for _, e := range part.escapes {
+		ends = e.appendEnds(ends, t, at)
+	}
+	return ends
+}
+
+// slashes counts the backslashes that t begins with.
+func slashes(t string) int { return len(t) - len(strings.TrimLeft(t, `\`)) }
+
+// escape is one character as encoders write it, perhaps once more by another encoder. Case does not matter.
+type escape struct {
+	octets   []string // behind a percent sign
+	slashed  []string // behind backslashes
+	units    []string // each behind backslashes
+	entities []string // behind an ampersand
+	hex      string   // of the entity that may have leading zeros
+}
+
+// escapesOf returns the escapes of a character. A byte that is none may have become a replacement character.
+func escapesOf(character string) []escape {
+	r, size := utf8.DecodeRuneInString(character)
+	var all []escape
+	if r == utf8.RuneError && size == 1 {
+		octet := fmt.Sprintf("%02x", character[0])
+		all = append(all, escape{octets: []string{octet}, slashed: []string{"x" + octet}})
+	}
+	e := escape{
+		slashed:  []string{fmt.Sprintf("u%08x", r), fmt.Sprintf("x%02x", r)},
+		entities: []string{fmt.Sprintf("#%d;", r)},
+		hex:      fmt.Sprintf("%x;", r),
+	}
 	for _, c := range []byte(string(r)) {
-		fmt.Fprintf(&percent, "%%(?:25)?%02x", c)
+		e.octets = append(e.octets, fmt.Sprintf("%02x", c))
 	}
 	for _, u := range utf16.Encode([]rune{r}) {
-		fmt.Fprintf(&units, `\\+u%04x`, u)
-	}
-	forms := []string{
-		percent.String(), units.String(), fmt.Sprintf(`\\+u%08x`, r), fmt.Sprintf(`\\+x%02x`, r),
-		fmt.Sprintf(`(?:&|\\+u0026)(?:amp;)?#(?:%d|x0*%x);`, r, r),
+		e.units = append(e.units, fmt.Sprintf("u%04x", u))
 	}
 	if named := html.EscapeString(string(r)); named != string(r) {
-		forms = append(forms, `(?:&|\\+u0026)(?:amp;)?`+regexp.QuoteMeta(named[1:]))
+		e.entities = append(e.entities, named[1:])
 	}
 	switch r {
 	case '"':
-		forms = append(forms, `(?:&|\\+u0026)(?:amp;)?quot;`)
+		e.entities = append(e.entities, "quot;")
 	case '\'':
-		forms = append(forms, `(?:&|\\+u0026)(?:amp;)?apos;`)
+		e.entities = append(e.entities, "apos;")
 	}
-	return `(?:\\*` + regexp.QuoteMeta(string(r)) + `|(?i:` + strings.Join(forms, "|") + `))`
+	return append(all, e)
 }
+
+func (e escape) appendEnds(ends []int, t string, at int) []int {
+	if at == len(t) {
+		return ends
+	}
+	switch t[at] {
+	case '%':
+		once, twice := octetsEnd(t, at, e.octets, "%"), octetsEnd(t, at, e.octets, "%25")
+		ends = appendFound(ends, once, twice)
+	case '\\':
+		behind := at + slashes(t[at:])
+		for _, text := range e.slashed {
+			ends = appendFound(ends, foldedEnd(t, behind, text))
+		}
+		ends = appendFound(ends, e.unitsEnd(t, at))
+	}
+	for _, at := range entityBodies(t, at) {
+		for _, text := range e.entities {
+			ends = appendFound(ends, foldedEnd(t, at, text))
+		}
+		if digits := foldedEnd(t, at, "#x"); digits > 0 && e.hex != "" {
+			zeros := len(t[digits:]) - len(strings.TrimLeft(t[digits:], "0"))
+			ends = appendFound(ends, foldedEnd(t, digits+zeros, e.hex))
+		}
+	}
+	return ends
+}
+
+// octetsEnd prefers the given prefix for each octet and takes the other where it has to.
+func octetsEnd(t string, at int, octets []string, prefix string) int {
+	for _, octet := range octets {
+		end := foldedEnd(t, at, prefix+octet)
+		if end < 0 {
+			end = max(foldedEnd(t, at, "%"+octet), foldedEnd(t, at, "%25"+octet))
+		}
+		if end < 0 {
+			return -1
+		}
+		at = end
+	}
+	return at
+}
+
+func (e escape) unitsEnd(t string, at int) int {
+	if len(e.units) == 0 {
+		return -1
+	}
+	for _, unit := range e.units {
+		n := slashes(t[at:])
+		if n == 0 {
+			return -1
+		}
+		if at = foldedEnd(t, at+n, unit); at < 0 {
+			return -1
+		}
+	}
+	return at
+}
+
+// entityBodies returns where the text of an entity may begin that begins at a place of t.
+func entityBodies(t string, at int) []int {
+	body := -1
+	switch behind := at + slashes(t[at:]); {
+	case behind > at:
+		body = foldedEnd(t, behind, "u0026")
+	case strings.HasPrefix(t[at:], "&"):
+		body = at + 1
+	}
+	if body < 0 {
+		return nil
+	}
+	return appendFound([]int{body}, foldedEnd(t, body, "amp;"))
+}
+
+// foldedEnd returns the end of text at a place of t, whatever its case, or -1.
+func foldedEnd(t string, at int, text string) int {
+	if end := at + len(text); end <= len(t) && strings.EqualFold(t[at:end], text) {
+		return end
+	}
+	return -1
+}
+
+func appendFound(ends []int, more ...int) []int {
+	for _, end := range more {
+		if end >= 0 {
+			ends = append(ends, end)
+		}
+	}
+	return ends
+}
+
+// spaceEnd returns the end of the white space at a place of t, escaped or not, or -1. It knows all that strings.Fields folds.
+func spaceEnd(t string, at int) int {
+	behind := at + slashes(t[at:])
+	if r, size := utf8.DecodeRuneInString(t[behind:]); unicode.IsSpace(r) {
+		return behind + size
+	}
+	if at == len(t) || !strings.ContainsRune(`+%&\`, rune(t[at])) {
+		return -1
+	}
+	end := -1
+	switch {
+	case t[at] == '+':
+		end = at + 1
+	case behind > at && behind < len(t) && strings.ContainsRune("nrtvfNRTVF", rune(t[behind])):
+		end = behind + 1
+	default:
+		end = foldedEnd(t, at, "%2b")
+	}
+	for _, body := range entityBodies(t, at) {
+		end = max(end, foldedEnd(t, body, "nbsp;"))
+	}
+	for _, e := range spaceEscapes() {
+		for _, found := range e.appendEnds(nil, t, at) {
+			end = max(end, found)
+		}
+	}
+	return end
+}
+
+var spaceEscapes = sync.OnceValue(func() []escape {
+	var all []escape
+	for _, spaces := range unicode.White_Space.R16 {
+		for r := spaces.Lo; r <= spaces.Hi; r += spaces.Stride {
+			all = append(all, escapesOf(string(rune(r)))...)
+		}
+	}
+	return all
+})
