@@ -126,6 +126,9 @@ func parseBaseURL(text string) (*url.URL, error) {
 	case u.Scheme == "http" && !loopback(u.Hostname()):
 		return nil, errors.New(`zvm: the base URL must begin with "https://": "http" would show the password to the network`)
 	}
+	if _, err := url.Parse(u.String()); err != nil {
+		return nil, errors.New("zvm: the base URL is not a URL")
+	}
 	if u.Path == "" {
 		return u, nil
 	}

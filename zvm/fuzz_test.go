@@ -27,7 +27,7 @@ func FuzzReadReason(f *testing.F) {
 
 func FuzzParseIssued(f *testing.F) {
 	for _, seed := range []string{
-		`{"access_token":"t","expires_in":"60"}`, `{"access_token":"t","expires_in":1e400}`, `{"access_token":7}`, `{"expires_in":-0}`, `null`, `[]`, ``,
+		`{"access_token":"t","expires_in":"60"}`, `{"access_token":"t","expires_in":1e400}`, `{"access_token":7}`, `{"expires_in":-0}`, `{"access_token":"t","expires_in":1e-10}`, `null`, `[]`, ``,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -82,15 +82,19 @@ func FuzzListReader(f *testing.F) {
 	for _, seed := range []string{`["a"]`, `[]`, `null`, `[null,{"a":[1]}]`, `[`, `[1,]`, `[1] x`, `{"a":1}`, `<html>`, "\xef\xbb\xbf[]", ``} {
 		f.Add(seed)
 	}
+	f.Add(strings.Repeat("[", 10001) + strings.Repeat("]", 10001))
 	f.Fuzz(func(t *testing.T, body string) {
 		count := 0
-		err := newListReader(strings.NewReader(body), 1<<20).each(func(dec *json.Decoder) error {
+		err := newListReader(strings.NewReader(body), int64(len(body))).each(func(dec *json.Decoder) error {
 			var v any
 			count++
 			return dec.Decode(&v)
 		})
 		var whole []any
 		want := json.Unmarshal([]byte(strings.TrimPrefix(body, "\xef\xbb\xbf")), &whole)
+		if want != nil && strings.Contains(want.Error(), "exceeded max depth") {
+			return // an element may be as deep as the whole
+		}
 		if (err == nil) != (want == nil) {
 			t.Errorf("streamed: %v, whole: %v", err, want)
 		}
@@ -126,7 +130,7 @@ func FuzzResolve(f *testing.F) {
 }
 
 func FuzzBaseURL(f *testing.F) {
-	for _, seed := range []string{"https://zvm.example.com", "http://localhost:1/x", "https://u:p@h", "https://h?q", "https://h/#", "https://h/a/../b", "https://[::1]:2/", "//h"} {
+	for _, seed := range []string{"https://zvm.example.com", "http://localhost:1/x", "https://u:p@h", "https://h?q", "https://h/#", "https://h/a/../b", "https://[::1]:2/", "//h", "https://[::1%25E]é]"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

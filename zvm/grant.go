@@ -145,14 +145,15 @@ func parseIssued(body []byte) (issued, error) {
 	return issued{grant: grant{value: w.AccessToken, life: life}, refresh: w.RefreshToken, refreshLife: refreshLife}, nil
 }
 
-// seconds accepts a number, a numeric text and a fraction. What is absent, null, zero or negative is unknown: a server that issues a
+// seconds accepts a number, a numeric text and a fraction. What is absent, null, negative or no nanosecond is unknown: a server that issues a
 // token means it to be used.
 func seconds(raw json.RawMessage) (time.Duration, bool) {
 	n, err := json.Number(scalar(raw)).Float64()
 	if err != nil || !(n > 0) {
 		return 0, false
 	}
-	return time.Duration(min(n, longestLife.Seconds()) * float64(time.Second)), true
+	life := time.Duration(min(n, longestLife.Seconds()) * float64(time.Second))
+	return life, life > 0
 }
 
 // clientGrant is the client-credentials grant. It has no refresh token: asking again is as good (zvm-wire 1.4).
