@@ -1,6 +1,7 @@
 package zvmtest_test
 
 import (
+	"encoding/json"
 	"net"
 	"net/http"
 	"os"
@@ -140,9 +141,24 @@ func FuzzInventory(f *testing.F) {
 	f.Add(wholeInventory)
 	f.Add(`{"vms":[{"name":"a","partitions":[{"root":"D/V","mountPoint":"C:","fs":"ntfs"}],"files":{"c:/A":"","C:\\a":""}}]}`)
 	f.Add(`{"vpgs":[{"name":"a","history":"-1h","journalAge":"-1ns","checkpointInterval":"1ns","status":-1}]}`)
+	f.Add(`{"vpgs":[{"name":"a","history":"1ns","journalAge":"9223372036854775807ns","checkpointInterval":"1s"}]}`)
+	f.Add(`{"clients":[{"id":"zerto-client","secret":"a","role":"viewer"}]}`)
+	f.Add(`{"vms":[{"name":"a","Dirs":{"/a":"/"}}]}`)
 	f.Fuzz(func(t *testing.T, document string) {
-		if strings.Contains(document, "dirs") {
-			return // would read this computer
+		var asks struct {
+			VMs     []struct{ Dirs map[string]any }
+			Clients []struct{ ID string }
+		}
+		_ = json.Unmarshal([]byte(document), &asks)
+		for _, vm := range asks.VMs {
+			if len(vm.Dirs) > 0 {
+				return // would read this computer
+			}
+		}
+		for _, client := range asks.Clients {
+			if client.ID == "zerto-client" {
+				return // gives the login below a client secret, which it does not know
+			}
 		}
 		s, err := zvmtest.New(zvmtest.WithInventory(strings.NewReader(document), t.TempDir()))
 		if err != nil {

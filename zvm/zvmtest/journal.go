@@ -111,7 +111,11 @@ func (v *view) numbers(r span) (first, last int64) {
 	if !r.to.IsZero() && r.to.Before(to) {
 		to = r.to
 	}
-	first = max(0, int64((from.Sub(v.epoch)+v.interval-1)/v.interval))
+	since := from.Sub(v.epoch)
+	first = max(0, int64(since/v.interval))
+	if since > 0 && since%v.interval > 0 {
+		first++
+	}
 	if to.Before(v.epoch) {
 		return first, -1
 	}
@@ -157,15 +161,17 @@ func (v *view) earliest() (checkpoint, bool) {
 }
 
 func (v *view) latest() (checkpoint, bool) {
-	oldest := v.now.Add(-v.history)
 	for back := time.Minute; ; back *= 2 {
+		if back <= 0 || back > v.history {
+			back = v.history
+		}
 		from := v.now.Add(-back)
 		var last checkpoint
 		found := false
 		for c := range v.within(span{from: from}) {
 			last, found = c, true
 		}
-		if found || from.Before(oldest) {
+		if found || back == v.history {
 			return last, found
 		}
 	}

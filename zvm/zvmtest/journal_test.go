@@ -196,3 +196,25 @@ func BenchmarkWindowOfAFullJournal(b *testing.B) {
 		}
 	}
 }
+
+func TestJournalOfTheLongestDurations(t *testing.T) {
+	t.Parallel()
+	const longest = time.Duration(1<<63 - 1)
+	for _, tc := range []struct{ history, age, interval time.Duration }{
+		{time.Nanosecond, longest, time.Second}, {longest, longest, longest}, {longest, 0, -1},
+	} {
+		j := journal{epoch: noon.Add(-tc.age), interval: tc.interval, history: tc.history}
+		frozen := j.at(noon, span{})
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			frozen.earliest()
+			frozen.latest()
+		}()
+		select {
+		case <-ended:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("the ends of %+v take longer than ten seconds", tc)
+		}
+	}
+}
