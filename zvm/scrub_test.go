@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 	"unicode"
 )
 
@@ -130,14 +129,14 @@ func TestSecretThatOverlapsItselfIsScrubbedWhole(t *testing.T) {
 	}
 }
 
-func TestLongSecretsOfEscapedCharactersTakeLittleTime(t *testing.T) {
+// An expression of such a secret took longer than a test may, or was too long to be compiled.
+func TestLongSecretsOfEscapedCharactersAreFound(t *testing.T) {
 	t.Parallel()
 	for _, c := range []string{`"`, `\`, "€", " a", "\xff", "+"} {
 		secret := "x" + strings.Repeat(c, 2000/len(c)) + "x"
-		started := time.Now()
 		got := newScrubber(secret).text(secret[1:] + strings.Repeat(secret[:len(secret)-1], 20) + secret)
-		if took := time.Since(started); !strings.HasSuffix(got, redacted) || took > 10*time.Second {
-			t.Errorf("a secret of %q: %s, and the text ends with %q", c, took, got[max(0, len(got)-20):])
+		if !strings.HasSuffix(got, redacted) {
+			t.Errorf("a secret of %q: the text ends with %q", c, got[max(0, len(got)-20):])
 		}
 	}
 }
