@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
 )
@@ -83,7 +84,8 @@ func readCommand(line string) commandKind {
 	switch {
 	case slices.Contains(localReaders, words[0]):
 		return localRead
-	case words[0] == "zerto-rewind" && len(words) > 2 && words[1] == "protect" && !slices.ContainsFunc(words[2:], strangeOption):
+	case words[0] == "zerto-rewind" && len(words) > 2 && words[1] == "protect" &&
+		!slices.ContainsFunc(words[2:], strangeOption) && !lacksValue(words[len(words)-1]):
 		return guardsVMs
 	}
 	return unreadCommand
@@ -94,9 +96,17 @@ func strangeOption(word string) bool {
 	return strings.HasPrefix(word, "-") && !slices.Contains(protectOptions, name)
 }
 
+// lacksValue reports whether a line ends in an option whose value is missing, which is none that guards.
+func lacksValue(last string) bool {
+	return last != "--json" && strings.HasPrefix(last, "-") && !strings.Contains(last, "=")
+}
+
 // plainWords splits one simple command in which nothing is expanded: words of letters, digits and a few signs, and
 // words that are quoted as a whole. It is false for every other line.
 func plainWords(line string) (words []string, ok bool) {
+	if !utf8.ValidString(line) {
+		return nil, false
+	}
 	line = strings.Trim(line, " ")
 	for line != "" {
 		end := 0
@@ -107,7 +117,9 @@ func plainWords(line string) (words []string, ok bool) {
 			}
 			words = append(words, line[1:end-1])
 		} else {
-			end = strings.IndexByte(line+" ", ' ')
+			if end = strings.IndexByte(line, ' '); end < 0 {
+				end = len(line)
+			}
 			if strings.ContainsFunc(line[:end], notPlain) {
 				return nil, false
 			}

@@ -3,6 +3,7 @@ package gate
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -25,7 +26,7 @@ func TestReadCommand(t *testing.T) {
 			"sort -o x y", "env ssh web01", "xargs ssh", "tail -f x ; ssh web01",
 			"zerto-rewind", "zerto-rewind protect", "zerto-rewind sweep x", "zerto-rewind protect web01 --zvm-url https://elsewhere",
 			"zerto-rewind protect web01 --action --zvm-url https://elsewhere", "zerto-rewind --insecure protect web01", "zerto-rewind protect web01 -v",
-			"zerto-rewind protect web01 --", "zerto-rewind protect web01 '--zvm-url=https://elsewhere'", "./zerto-rewind protect web01 --action x",
+			"zerto-rewind protect web01 --", "zerto-rewind protect web01 --action", "ls '\xff'", "zerto-rewind protect web01 '--zvm-url=https://elsewhere'", "./zerto-rewind protect web01 --action x",
 		},
 	} {
 		for _, line := range lines {
@@ -46,6 +47,15 @@ func TestQuotedWordsComeBack(t *testing.T) {
 	got, ok := plainWords(strings.Join(line, " "))
 	if diff := cmp.Diff(want, got); diff != "" || !ok {
 		t.Errorf("words, read: %v (-want +got):\n%s", ok, diff)
+	}
+}
+
+func TestLongLinesAreReadOnce(t *testing.T) {
+	t.Parallel()
+	start := time.Now()
+	words, ok := plainWords(strings.Repeat("a ", 1<<20))
+	if took := time.Since(start); len(words) != 1<<20 || !ok || took > 10*time.Second {
+		t.Errorf("%d words, read: %v, in %v", len(words), ok, took)
 	}
 }
 
