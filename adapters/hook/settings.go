@@ -2,7 +2,9 @@ package hookadapter
 
 import (
 	"cmp"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -30,6 +32,9 @@ func settingsIn(j judgement, cwd string, args map[string]any, c Config) string {
 	}
 	shell := j.entry != nil && len(j.entry.Command) > 0
 	own := c.ownFiles()
+	if cwd = slashed(cwd); len(cwd) > maxFolder {
+		cwd = "" // no system has such a folder
+	}
 	found := ""
 	eachText(args, func(text string) {
 		for line := range strings.Lines(text) {
@@ -64,8 +69,10 @@ func (c Config) ownFiles() []string {
 	return all
 }
 
-// maxSplit is how long a text may be to be read word by word.
-const maxSplit = 64 << 10
+const (
+	maxSplit  = 64 << 10 // how long a text may be to be read word by word
+	maxFolder = 4 << 10  // how long the folder is in which a call runs
+)
 
 // spellings are the ways to read a text as a path: as it stands, without its detours, and each word of it, from the folder
 // in which the call runs.
@@ -77,7 +84,7 @@ func spellings(text, cwd string) []string {
 	}
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRune("\"'`;|&<>(){}=,", r) }) {
 		if !path.IsAbs(word) {
-			word = slashed(cwd) + "/" + word
+			word = cwd + "/" + word
 		}
 		all = append(all, path.Clean(word))
 	}
@@ -120,8 +127,8 @@ func eachText(value any, visit func(string)) {
 			eachText(item, visit)
 		}
 	case map[string]any:
-		for _, item := range v {
-			eachText(item, visit)
+		for _, name := range slices.Sorted(maps.Keys(v)) { // of several finds, the same one is told each time
+			eachText(v[name], visit)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -100,7 +101,7 @@ func idKey(id json.RawMessage) string {
 
 // exactly refuses names that a reader which ignores case would take for one of those that matter.
 func exactly(members map[string]json.RawMessage, names []string) error {
-	for name := range members {
+	for _, name := range slices.Sorted(maps.Keys(members)) {
 		for _, known := range names {
 			if name != known && strings.EqualFold(name, known) {
 				return fmt.Errorf("the name %.40q has another case than %q", name, known)

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -46,8 +48,8 @@ func Arguments(object []byte) (map[string]any, error) {
 		return nil, err
 	}
 	args := make(map[string]any, len(fields))
-	for name, text := range fields {
-		decoder := json.NewDecoder(bytes.NewReader(text))
+	for _, name := range slices.Sorted(maps.Keys(fields)) { // so that the same text is refused in the same words
+		decoder := json.NewDecoder(bytes.NewReader(fields[name]))
 		decoder.UseNumber()
 		if args[name], err = strictValue(decoder); err != nil {
 			return nil, err
