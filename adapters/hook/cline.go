@@ -49,8 +49,13 @@ func clineCall(p *payload) (toolCall, error) {
 		return c, errNoTool
 	case tool == "use_mcp_tool":
 		return c.clineServerTool()
-	case strings.Contains(tool, "__") && !strings.HasPrefix(tool, "mcp__"):
-		tool = "mcp__" + tool // the SDK writes <server>__<tool>
+	case strings.HasPrefix(tool, "mcp__"):
+	default:
+		// The SDK writes <server>__<tool>. A prefix that means something in Claude Code is a part of the server's name here.
+		if server, name, ok := strings.Cut(tool, "__"); ok {
+			c.name = catalog.Name{Server: server, Tool: name}
+			return c, nil
+		}
 	}
 	c.tool = tool
 	return c, nil
@@ -77,16 +82,30 @@ func clineCancel(reason string) answer {
 	}{true, cut(reason)}, reason)
 }
 
-// mayBeClines reports whether an input that could not be understood may have come from Cline, which a plain block does
-// not stop.
-func mayBeClines(told string, input []byte) bool {
-	if bytes.Contains(input, []byte(`"hook_event_name"`)) || bytes.Contains(input, []byte(`"agent_action_name"`)) {
-		return false
+// mayBeClines reports whether what came of an input may be read by Cline, which a plain block does not stop. It never
+// goes by what an agent chose, so that no argument of a call makes a refusal one that Cline does not see.
+func (r run) mayBeClines(told string, p *payload, input []byte) bool {
+	switch {
+	case r.host != nil:
+		return r.host.name == HostCline
+	case p != nil:
+		return cline().marked(p)
 	}
-	for _, mark := range []string{`"hookName"`, `"preToolUse"`, `"clineVersion"`} {
-		if bytes.Contains(input, []byte(mark)) {
-			return true
+	return seemsClines(told, input)
+}
+
+// seemsClines goes by the first mark in an input that could not be read: hosts write their own members before those of
+// the call.
+func seemsClines(told string, input []byte) bool {
+	first := func(names ...string) int {
+		at := len(input)
+		for _, name := range names {
+			if i := bytes.Index(input, []byte(`"`+name+`"`)); i >= 0 {
+				at = min(at, i)
+			}
 		}
+		return at
 	}
-	return told == HostCline
+	clines, others := first("hookName", "preToolUse", "clineVersion"), first("hook_event_name", "agent_action_name")
+	return clines < others || clines == others && told == HostCline
 }

@@ -2,7 +2,9 @@ package hookadapter
 
 import (
 	"errors"
+	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/zerto-rewind/zerto-rewind/catalog"
 )
@@ -67,25 +69,28 @@ func cursorCall(p *payload) (toolCall, error) {
 // startedServer returns the package that a server's command line starts, which is the one sign of the server that
 // Cursor gives. It is empty for all but the plainest command lines: a server that is not known is never laxer.
 func startedServer(command string) string {
-	words := strings.Fields(strings.ReplaceAll(command, `\`, "/"))
-	if strings.ContainsAny(command, "\"'`$;|&<>()\n") {
+	if strings.ContainsAny(command, "\"'`$;|&<>()\n") || strings.ContainsFunc(command, unusualSpace) {
 		return ""
 	}
+	words := strings.Fields(strings.ReplaceAll(command, `\`, "/"))
 	if len(words) > 1 && strings.TrimSuffix(baseName(words[0]), ".exe") == ourServer && words[1] == "mcp" {
 		return ourServer
 	}
 	if len(words) > 1 && words[0] == "npx" && (words[1] == "-y" || words[1] == "--yes") {
-		words = words[1:]
+		words = slices.Delete(words, 1, 2)
 	}
 	switch {
 	case len(words) < 2, strings.HasPrefix(words[1], "-"):
 		return ""
-	case words[0] == "npx", words[0] == "-y", words[0] == "--yes", words[0] == "bunx", words[0] == "uvx":
+	case words[0] == "npx", words[0] == "bunx", words[0] == "uvx":
 		name, _, _ := strings.Cut(baseName(words[1]), "@")
 		return name
 	}
 	return ""
 }
+
+// unusualSpace reports whether strings.Fields cuts at a character that no shell does.
+func unusualSpace(r rune) bool { return r != ' ' && r != '\t' && unicode.IsSpace(r) }
 
 const ourServer = "zerto-rewind"
 

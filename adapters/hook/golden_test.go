@@ -2,6 +2,7 @@ package hookadapter_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -207,6 +209,46 @@ func TestPayloadThatNobodySendsIsBlocked(t *testing.T) {
 	r := run(t.Context(), strings.NewReader(payload(t, nil)), hookadapter.Config{Host: "emacs", Gate: noGuards})
 	if !plainBlock(r) {
 		t.Errorf("a host that the hook does not know: %v", r)
+	}
+}
+
+// TestClineSeesEveryRefusal covers calls whose arguments imitate the marks of other hosts: Cline reads stdout alone.
+func TestClineSeesEveryRefusal(t *testing.T) {
+	t.Parallel()
+	unclear := map[string]any{"server_name": "esxi-mcp-server", "Server_Name": "x", "tool_name": "powerOff", "hook_event_name": "PreToolUse", "agent_action_name": "x"}
+	call := map[string]any{"name": "use_mcp_tool", "input": unclear}
+	head := `{"clineVersion":"4.0.0","hookName":"tool_call","tool_call":{"name":"x","input":{"hook_event_name":1,"x":"`
+	for behaviour, text := range map[string]string{
+		"a call that cannot be read":     asJSON(t, map[string]any{"clineVersion": "4.0.0", "hookName": "tool_call", "tool_call": call}),
+		"without a name":                 asJSON(t, map[string]any{"tool_call": map[string]any{"input": unclear}}),
+		"with an escaped mark":           `{"hookN\u0061me":"tool_call","tool_call":{}}`,
+		"of a name that is none of ours": asJSON(t, clinePayload(sample{server: "claude_ai_esxi", tool: "listVMs", args: map[string]any{}})),
+		"of another that is none":        asJSON(t, clinePayload(sample{server: "plugin_x_esxi", tool: "listVMs", args: map[string]any{}})),
+		"too large":                      head + strings.Repeat("x", 21<<20) + `"}}}`,
+		"cut":                            head,
+	} {
+		for _, told := range []string{"", "cline"} {
+			r := run(t.Context(), strings.NewReader(text), hookadapter.Config{Host: told, Gate: noGuards, Deadline: time.Minute})
+			if clineReads(r, "") != blocked {
+				t.Errorf("%s, told %q: %v", behaviour, told, r)
+			}
+		}
+	}
+}
+
+// TestTheSameCallIsRefusedInTheSameWords covers what is found in one of several members.
+func TestTheSameCallIsRefusedInTheSameWords(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{
+		payload(t, map[string]any{"tool_input": json.RawMessage(`{"a":{"b":1,"b":2},"c":{"d":1,"d":2},"e":{"f":1,"f":2}}`)}),
+		payload(t, map[string]any{"tool_name": "Write", "tool_input": map[string]any{"file_path": ".claude/settings.json", "to": ".codex/hooks.json", "x": ".cursor/hooks.json"}}),
+	} {
+		first := run(t.Context(), strings.NewReader(text), hookadapter.Config{Gate: noGuards})
+		for range 20 {
+			if r := run(t.Context(), strings.NewReader(text), hookadapter.Config{Gate: noGuards}); r != first {
+				t.Fatalf("%q: %v, and then %v", text, first, r)
+			}
+		}
 	}
 }
 

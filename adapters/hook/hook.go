@@ -155,9 +155,10 @@ func answerTo(ctx context.Context, in *input, c Config) (r run) {
 	case <-ctx.Done():
 		got.err = context.Cause(ctx)
 	}
+	var p *payload
 	refuse := func(reason string) run {
 		r.answer = blocked(reason)
-		if mayBeClines(c.Host, got.text) {
+		if r.mayBeClines(c.Host, p, got.text) {
 			r.answer = blockedForCline(reason)
 		}
 		return r
@@ -166,8 +167,8 @@ func answerTo(ctx context.Context, in *input, c Config) (r run) {
 		return refuse("The tool call could not be read: " + got.err.Error() + ".")
 	}
 	r.whole = true
-	p, err := parsePayload(got.text)
-	if err != nil {
+	var err error
+	if p, err = parsePayload(got.text); err != nil {
 		return refuse("The tool call could not be read: " + err.Error() + ".")
 	}
 	h, err := p.recognise(c.Host)

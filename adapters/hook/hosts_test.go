@@ -3,6 +3,7 @@ package hookadapter_test
 import (
 	"encoding/json"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -245,13 +246,18 @@ func claudeCall(p map[string]any) (called, bool) {
 	return called{text: tool, args: p["tool_input"]}, tool != ""
 }
 
+// packageStarted finds the package in a command line that starts one, of whatever scope, folder and version, or our own
+// program. What follows is for the package.
+var packageStarted = regexp.MustCompile(
+	`^[ \t]*(?:(?:npx[ \t]+(?:-y[ \t]+|--yes[ \t]+)?|bunx[ \t]+|uvx[ \t]+)(?:[^\s-][^\s]*[/\\]|[/\\])?([^\s@/\\-][^\s@/\\]*)(?:@[^\s/\\]*)?|` +
+		`(?:[^\s]*[/\\])?(zerto-rewind)(?:\.exe)?[ \t]+mcp)(?:[ \t].*)?$`)
+
 func cursorServerCall(p map[string]any) (called, bool) {
-	words := strings.Fields(textOf(p, "command"))
 	server := ""
-	if len(words) == 3 && words[0] == "npx" {
-		server, _, _ = strings.Cut(words[2][strings.LastIndexByte(words[2], '/')+1:], "@")
+	if started := packageStarted.FindStringSubmatch(textOf(p, "command")); started != nil {
+		server = started[1] + started[2]
 	}
-	tool := textOf(p, "tool_name")
+	tool := strings.TrimPrefix(textOf(p, "tool_name"), "MCP:")
 	return called{name: catalog.Name{Server: server, Tool: tool}, args: p["tool_input"]}, tool != ""
 }
 
@@ -286,11 +292,14 @@ func windsurfCall(p map[string]any) (called, bool) {
 
 func clineCall(p map[string]any) (called, bool) {
 	call := objectOf(p, "tool_call")
-	tool := textOf(call, "name")
+	return clineNamed(textOf(call, "name"), call["input"])
+}
+
+func clineNamed(tool string, args any) (called, bool) {
 	if server, rest, found := strings.Cut(tool, "__"); found && server != "mcp" {
-		return called{name: catalog.Name{Server: server, Tool: rest}, args: call["input"]}, true
+		return called{name: catalog.Name{Server: server, Tool: rest}, args: args}, true
 	}
-	return called{text: tool, args: call["input"]}, tool != ""
+	return called{text: tool, args: args}, tool != ""
 }
 
 func clineOldCall(p map[string]any) (called, bool) {
@@ -300,5 +309,5 @@ func clineOldCall(p map[string]any) (called, bool) {
 		name := catalog.Name{Server: textOf(parameters, "server_name"), Tool: textOf(parameters, "tool_name")}
 		return called{name: name, args: parameters["arguments"]}, name.Tool != ""
 	}
-	return called{text: tool, args: call["parameters"]}, tool != ""
+	return clineNamed(tool, call["parameters"])
 }

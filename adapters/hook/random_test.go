@@ -213,6 +213,11 @@ func FuzzInput(f *testing.F) {
 		}
 	}
 	f.Add([]byte(`{"tool_name":"Read","tool_name":"Bash"}`), "claude")
+	for _, command := range []string{"npx ProxmoxMCP-Plus", "-y ProxmoxMCP-Plus", "npx -y x\\\\ProxmoxMCP-Plus@1 .2", "uvx ProxmoxMCP-Plus", "npx\u00a0-y ProxmoxMCP-Plus"} {
+		f.Add([]byte(`{"cursor_version":"3","hook_event_name":"beforeMCPExecution","tool_name":"MCP:get_vms","tool_input":"{}","command":"`+command+`"}`), "")
+	}
+	f.Add([]byte(`{"hookName":"PreToolUse","preToolUse":{"toolName":"esxi__listVMs","parameters":{}}}`), "")
+	f.Add([]byte(payload(f, map[string]any{"tool_name": "Bash", "tool_input": map[string]any{"command": "zerto-rewind protect web01 --action"}})), "")
 	f.Add([]byte(utf16Text(binary.LittleEndian, payload(f, nil))), "")
 	known := builtIn(f)
 	f.Fuzz(func(t *testing.T, stdin []byte, told string) {
