@@ -94,6 +94,9 @@ func (d *document) damaged(text []byte, at int, reason string) error {
 var place = regexp.MustCompile(`^hujson: line (\d+), column (\d+): (.*)$`)
 
 func (d *document) set(text []byte) error {
+	if at := tooDeep(text); at >= 0 {
+		return d.damaged(text, at, "it is nested too deeply here")
+	}
 	root, err := hujson.Parse(text)
 	if err != nil {
 		e := &DamagedError{Path: d.file, Reason: err.Error()}
@@ -106,6 +109,44 @@ func (d *document) set(text []byte) error {
 	}
 	d.text, d.root = text, root
 	return nil
+}
+
+// maxNesting is far above every settings file. The parser takes time by the square of it, and knows no limit.
+const maxNesting = 500
+
+// tooDeep returns where more containers are open than that, -1 if nowhere.
+func tooDeep(text []byte) int {
+	open := 0
+	for i := 0; i < len(text); i++ {
+		end := ""
+		switch c := text[i]; {
+		case c == '[' || c == '{':
+			if open++; open > maxNesting {
+				return i
+			}
+		case c == ']' || c == '}':
+			open--
+		case c == '"':
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case bytes.HasPrefix(text[i:], []byte("//")):
+			end = "\n"
+		case bytes.HasPrefix(text[i:], []byte("/*")):
+			end = "*/"
+		}
+		if end == "" {
+			continue
+		}
+		length := bytes.Index(text[i+2:], []byte(end))
+		if length < 0 {
+			return -1
+		}
+		i += 1 + length + len(end)
+	}
+	return -1
 }
 
 // bytes returns the file.
@@ -136,11 +177,29 @@ func (d *document) member(v *hujson.Value, name string) (*hujson.Value, error) {
 			continue
 		}
 		if found != nil {
-			return nil, d.damaged(d.text, all[i].start, strconv.Quote(name)+" stands here a second time")
+			return nil, d.twice(name, all[i])
 		}
 		found = value
 	}
 	return found, nil
+}
+
+// distinct refuses an object that has a name twice.
+func (d *document) distinct(v *hujson.Value) error {
+	all, _ := items(v)
+	seen := make(map[string]bool, len(all))
+	i := -1
+	for name := range members(v) {
+		if i++; seen[name] {
+			return d.twice(name, all[i])
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (d *document) twice(name string, at item) error {
+	return d.damaged(d.text, at.start, strconv.Quote(name)+" stands here a second time")
 }
 
 // decode reads a part of the document into v.

@@ -74,10 +74,10 @@ func (h *host) hooks(d *document) (*hujson.Value, error) {
 	if hooks.Value.Kind() != '{' {
 		return nil, d.misshapen(hooks, "%q is not an object", "hooks")
 	}
+	if err := d.distinct(hooks); err != nil {
+		return nil, err
+	}
 	for name, event := range members(hooks) {
-		if _, err := d.member(hooks, name); err != nil {
-			return nil, err
-		}
 		if err := h.checkEvent(d, name, event); err != nil {
 			return nil, err
 		}

@@ -2,9 +2,12 @@ package install
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tailscale/hujson"
 )
@@ -15,6 +18,7 @@ func FuzzSettings(f *testing.F) {
 		"", "{}", `{"a":1}`, "{ // x\n \"hooks\": {\"PreToolUse\": [ ], }, }", `{"hooks":{"PreToolUse":[{"matcher":"x","hooks":[{"command":"y"}]}]}}`,
 		"\ufeff{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": []\r\n\t}\r\n}", `{"hooks":{"beforeMCPExecution":[1]}}`, "{\"a\": [ // x\n ] /* y */, /* z */ }",
 		`{"hooks":{"PreToolUse":[{"hooks":[{"command":"zerto-rewind hook --host codex"}],"x":1}]}}`, `{"version":1,"hooks":{}}`,
+		`{"hooks":{"Stop":[{"command":"zerto\u002drewind hook --host codex"}]}}`, `{"hooks":{"Stop":[{"command":"'zerto'-rewind hook --host"}]}}`,
 	} {
 		f.Add(seed, true)
 		f.Add(seed, false)
@@ -27,6 +31,7 @@ func FuzzSettings(f *testing.F) {
 		}
 		h, hook := hostNamed(name), Hook{Host: name, Scope: User, Binary: "/opt/zerto-rewind"}
 		before := meaning(text)
+		ours, _ := h.entries("f", []byte(text), hook.Binary, place)
 		after, err := h.installed("f", []byte(text), hook, place)
 		if err != nil {
 			return
@@ -46,7 +51,7 @@ func FuzzSettings(f *testing.F) {
 		if left, err := h.entries("f", cleared, hook.Binary, place); err != nil || len(left) > 0 {
 			t.Fatalf("%d entries are left, %v, in %q", len(left), err, cleared)
 		}
-		if strings.Contains(text, "zerto-rewind") {
+		if len(ours) > 0 {
 			return // some of it was ours, and is rightly gone
 		}
 		if got := meaning(string(cleared)); !reflect.DeepEqual(got, before) {
@@ -77,4 +82,33 @@ func meaning(text string) any {
 		}
 	}
 	return settings
+}
+
+func TestSettingsOfOddShapeTakeNoLongTime(t *testing.T) {
+	t.Parallel()
+	var events strings.Builder
+	for i := range 30_000 {
+		fmt.Fprintf(&events, `"%d":[],`, i)
+	}
+	for name, tt := range map[string]struct {
+		text  string
+		taken bool
+	}{
+		"many events":           {`{"hooks":{` + events.String() + `}}`, true},
+		"deep lists":            {`{"a":` + strings.Repeat("[", 500_000) + strings.Repeat("]", 500_000) + `}`, false},
+		"deep objects":          {strings.Repeat(`{"a":`, 150_000) + "1" + strings.Repeat("}", 150_000), false},
+		"as deep as is read":    {`{"a":` + strings.Repeat("[", maxNesting-1) + strings.Repeat("]", maxNesting-1) + `}`, true},
+		"brackets in a text":    {`{"a":"\\\"` + strings.Repeat("[", 1000) + `"}`, true},
+		"brackets in a comment": {"{//" + strings.Repeat("[", 1000) + "\n/*" + strings.Repeat("{", 1000) + "*/}", true},
+	} {
+		start := time.Now()
+		_, err := hostNamed("codex").installed("f", []byte(tt.text), Hook{Host: "codex", Scope: User, Binary: "/opt/zerto-rewind"}, Place{Home: "/h", OS: "linux"})
+		var damaged *DamagedError
+		if (err == nil) != tt.taken || err != nil && !errors.As(err, &damaged) {
+			t.Errorf("%s: %v, want it taken: %t", name, err, tt.taken)
+		}
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s: it took %v", name, took)
+		}
+	}
 }
