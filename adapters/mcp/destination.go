@@ -30,7 +30,7 @@ func (t *toolset) belowRecoverDir(dest string, replace bool) (*destination, erro
 			"Call again without dest for a small text file, or ask the human for a recovery folder.", nil)
 	case !plainPath(dest):
 		return nil, destRefused("The destination has to be a plain path below the recovery folder.",
-			"Call again with a relative path with / between names and without .. in it.", nil)
+			"Call again with a relative path with / between names and without .. in it, of at most 512 bytes.", nil)
 	}
 	folder, err := openFolder(t.recoverDir, path.Dir(dest))
 	if err != nil {
@@ -52,10 +52,13 @@ func (t *toolset) belowRecoverDir(dest string, replace bool) (*destination, erro
 	return d, nil
 }
 
+// maxDestination keeps the whole path within what every system opens, and the folders that are made few. In bytes.
+const maxDestination = 512
+
 // plainPath reports whether a path names a file below a folder in the same way on every system.
 func plainPath(dest string) bool {
 	odd := func(r rune) bool { return r == '\\' || unicode.IsControl(r) }
-	return dest != "." && fs.ValidPath(dest) && filepath.IsLocal(filepath.FromSlash(dest)) && !strings.ContainsFunc(dest, odd)
+	return dest != "." && len(dest) <= maxDestination && fs.ValidPath(dest) && filepath.IsLocal(filepath.FromSlash(dest)) && !strings.ContainsFunc(dest, odd)
 }
 
 // openFolder opens a folder below base, making those that are missing, and follows no link.

@@ -8,11 +8,34 @@ import (
 	"testing"
 )
 
+func TestDestinationIsNoLongerThanSystemsTake(t *testing.T) {
+	t.Parallel()
+	for dest, want := range map[string]bool{
+		strings.Repeat("a/", maxDestination/2-1) + "ab": true, strings.Repeat("a/", maxDestination/2) + "a": false,
+		strings.Repeat("a/", 2500) + "a": false,
+	} {
+		dir := t.TempDir()
+		d, err := (&toolset{recoverDir: dir}).belowRecoverDir(dest, true)
+		if (err == nil) != want {
+			t.Errorf("%d bytes: %v, want it taken: %t", len(dest), err, want)
+		}
+		if err == nil {
+			if err := d.folder.Close(); err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+			t.Errorf("%d bytes left %v behind, %v", len(dest), left, err)
+		}
+	}
+}
+
 // Whatever the destination, nothing appears but below the recovery folder, and no file before there is one to recover.
 func FuzzDestinationStaysBelowTheRecoveryFolder(f *testing.F) {
 	for _, seed := range []string{
 		"a", "a/b", "../a", "/a", "a/../../b", ".", "", "a//b", "out/a", "out", `a\b`, "a\x00", "a\n", "CON", "a:b", "ü", "\xff",
-		strings.Repeat("a/", 100) + "a", strings.Repeat("a", 300),
+		strings.Repeat("a/", 100) + "a", strings.Repeat("a", 300), strings.Repeat("a/", 2500) + "a",
 	} {
 		f.Add(seed)
 	}
