@@ -205,7 +205,7 @@ func encodeBytes(value string, limit int, escapeFirst bool) string {
 	}
 	var field strings.Builder
 	cut := 0 // where the field ends if it has to be cut
-	for i := 0; i < len(value); {
+	for i := 0; i < len(value) && field.Len() <= limit; {
 		r, size := utf8.DecodeRuneInString(value[i:])
 		if field.Len() <= limit-digestBytes {
 			cut = field.Len()
