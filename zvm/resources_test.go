@@ -279,3 +279,18 @@ func TestItems(t *testing.T) {
 		t.Errorf("a base name without download information: %+v", got)
 	}
 }
+
+func TestHistoryBeyondADurationIsTheLongest(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]time.Duration{
+		"0": 0, "1.5": 90 * time.Second, "-1": -time.Minute, "1e300": 153_722_867 * time.Minute, "-1e300": -153_722_867 * time.Minute,
+	} {
+		var w wireVPG
+		if err := json.Unmarshal([]byte(`{"VpgIdentifier":"v","HistoryStatusApi":{"ConfiguredHistoryInMinutes":`+text+`}}`), &w); err != nil {
+			t.Fatal(err)
+		}
+		if v, err := w.vpg(); err != nil || v.History.Configured != want {
+			t.Errorf("%s minutes are %v, %v, want %v", text, v.History.Configured, err, want)
+		}
+	}
+}

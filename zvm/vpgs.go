@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/url"
 	"strings"
@@ -80,6 +81,12 @@ type wireVPG struct {
 	} `json:"ActiveProcessesApi"`
 }
 
+// minutes is a time on the wire. Beyond what a duration holds, it is the longest.
+func minutes(n float64) time.Duration {
+	const longest = float64(math.MaxInt64 / int64(time.Minute))
+	return time.Duration(max(-longest, min(n, longest)) * float64(time.Minute))
+}
+
 func (w wireVPG) vpg() (VPG, error) {
 	id, err := oneID("VPG", w.VpgIdentifier, w.Link.id())
 	if err != nil {
@@ -98,8 +105,8 @@ func (w wireVPG) vpg() (VPG, error) {
 		VMsCount:      w.VmsCount,
 	}
 	if h := w.HistoryStatusAPI; h != nil {
-		v.History.Configured = time.Duration(h.ConfiguredHistoryInMinutes * float64(time.Minute))
-		v.History.Actual = time.Duration(h.ActualHistoryInMinutes * float64(time.Minute))
+		v.History.Configured = minutes(h.ConfiguredHistoryInMinutes)
+		v.History.Actual = minutes(h.ActualHistoryInMinutes)
 		if h.EarliestCheckpoint != nil {
 			if earliest, err := h.EarliestCheckpoint.checkpoint(); err == nil {
 				v.History.Earliest = &earliest
