@@ -66,11 +66,49 @@ func (s scrubber) head(t string, limit int) string {
 // find returns where secrets are, in the order of their beginnings.
 func (s scrubber) find(t string) [][]int {
 	var found [][]int
+	text := newSearched(t)
 	for _, form := range s {
-		found = append(found, form.find(t)...)
+		found = append(found, form.find(text)...)
 	}
 	slices.SortFunc(found, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
 	return found
+}
+
+// searched is a text in which secrets are looked for. Every escape may stand behind any number of backslashes, so the runs of them are
+// measured once.
+type searched struct {
+	text    string
+	slashes []int // how many each place begins with; nil in a text without any
+}
+
+func newSearched(text string) searched {
+	t := searched{text: text}
+	if !strings.Contains(text, `\`) {
+		return t
+	}
+	t.slashes = make([]int, len(text)+1)
+	for at := len(text) - 1; at >= 0; at-- {
+		if text[at] == '\\' {
+			t.slashes[at] = t.slashes[at+1] + 1
+		}
+	}
+	return t
+}
+
+// behindSlashes returns the place behind the backslashes at a place, which is that place if there are none.
+func (t searched) behindSlashes(at int) int {
+	if t.slashes == nil {
+		return at
+	}
+	return at + t.slashes[at]
+}
+
+// folded returns the end of text at a place, whatever its case, or -1.
+func (t searched) folded(at int, text string) int {
+	if end := at + len(text); end <= len(t.text) && strings.EqualFold(t.text[at:end], text) {
+		return end
+	}
+	return -1
 }
 
 // secretForm is one text to be found in any escape. Its letters and digits are never escaped, so the longest run of them tells cheaply
@@ -122,8 +160,8 @@ type partial struct{ end, start int }
 
 // find returns the places of all occurrences, those that overlap others included. It follows them together, part by part, so that its
 // time does not depend on how they overlap.
-func (f *secretForm) find(t string) [][]int {
-	if !strings.Contains(t, f.run) {
+func (f *secretForm) find(t searched) [][]int {
+	if !strings.Contains(t.text, f.run) {
 		return nil
 	}
 	shortest := 0
@@ -131,7 +169,7 @@ func (f *secretForm) find(t string) [][]int {
 		shortest += part.shortest()
 	}
 	var now, next []partial
-	for at := range max(0, len(t)-shortest+1) {
+	for at := range max(0, len(t.text)-shortest+1) {
 		now = f.parts[0].append(now, t, partial{at, at})
 	}
 	shortest -= f.parts[0].shortest()
@@ -139,7 +177,7 @@ func (f *secretForm) find(t string) [][]int {
 		now = longest(now)
 		next = next[:0]
 		for _, p := range now {
-			if p.end+shortest <= len(t) {
+			if p.end+shortest <= len(t.text) {
 				next = part.append(next, t, p)
 			}
 		}
@@ -172,7 +210,7 @@ func (part secretPart) shortest() int {
 }
 
 // append adds to list what p becomes with the part behind it.
-func (part secretPart) append(list []partial, t string, p partial) []partial {
+func (part secretPart) append(list []partial, t searched, p partial) []partial {
 	switch {
 	case part.space:
 		for end := spaceEnd(t, p.end); end > 0; end = spaceEnd(t, end) {
@@ -182,7 +220,7 @@ func (part secretPart) append(list []partial, t string, p partial) []partial {
 			list = append(list, partial{end, p.start})
 		}
 	case part.escapes == nil:
-		if strings.HasPrefix(t[p.end:], part.literal) {
+		if strings.HasPrefix(t.text[p.end:], part.literal) {
 			list = append(list, partial{p.end + len(part.literal), p.start})
 		}
 	default:
@@ -194,18 +232,18 @@ func (part secretPart) append(list []partial, t string, p partial) []partial {
 }
 
 // ends returns where the character at a place of t may end.
-func (part secretPart) ends(t string, at int) []int {
+func (part secretPart) ends(t searched, at int) []int {
 	var ends []int
-	behind := at + slashes(t[at:])
+	behind := t.behindSlashes(at)
 	switch {
 	case part.literal == `\`:
 		if behind > at {
 			ends = append(ends, at+1, behind)
 		}
-	case strings.HasPrefix(t[behind:], part.literal):
+	case strings.HasPrefix(t.text[behind:], part.literal):
 		ends = append(ends, behind+len(part.literal))
 	case !utf8.ValidString(part.literal):
-		if r, size := utf8.DecodeRuneInString(t[behind:]); r == utf8.RuneError && size > 0 {
+		if r, size := utf8.DecodeRuneInString(t.text[behind:]); r == utf8.RuneError && size > 0 {
 			ends = append(ends, behind+size)
 		}
 	}
@@ -214,9 +252,6 @@ func (part secretPart) ends(t string, at int) []int {
 	}
 	return ends
 }
-
-// slashes counts the backslashes that t begins with.
-func slashes(t string) int { return len(t) - len(strings.TrimLeft(t, `\`)) }
 
 // escape is one character as encoders write it, perhaps once more by another encoder. Case does not matter.
 type escape struct {
@@ -258,39 +293,39 @@ func escapesOf(character string) []escape {
 	return append(all, e)
 }
 
-func (e escape) appendEnds(ends []int, t string, at int) []int {
-	if at == len(t) {
+func (e escape) appendEnds(ends []int, t searched, at int) []int {
+	if at == len(t.text) {
 		return ends
 	}
-	switch t[at] {
+	switch t.text[at] {
 	case '%':
 		once, twice := octetsEnd(t, at, e.octets, "%"), octetsEnd(t, at, e.octets, "%25")
 		ends = appendFound(ends, once, twice)
 	case '\\':
-		behind := at + slashes(t[at:])
+		behind := t.behindSlashes(at)
 		for _, text := range e.slashed {
-			ends = appendFound(ends, foldedEnd(t, behind, text))
+			ends = appendFound(ends, t.folded(behind, text))
 		}
 		ends = appendFound(ends, e.unitsEnd(t, at))
 	}
 	for _, at := range entityBodies(t, at) {
 		for _, text := range e.entities {
-			ends = appendFound(ends, foldedEnd(t, at, text))
+			ends = appendFound(ends, t.folded(at, text))
 		}
-		if digits := foldedEnd(t, at, "#x"); digits > 0 && e.hex != "" {
-			zeros := len(t[digits:]) - len(strings.TrimLeft(t[digits:], "0"))
-			ends = appendFound(ends, foldedEnd(t, digits+zeros, e.hex))
+		if digits := t.folded(at, "#x"); digits > 0 && e.hex != "" {
+			zeros := len(t.text[digits:]) - len(strings.TrimLeft(t.text[digits:], "0"))
+			ends = appendFound(ends, t.folded(digits+zeros, e.hex))
 		}
 	}
 	return ends
 }
 
 // octetsEnd prefers the given prefix for each octet and takes the other where it has to.
-func octetsEnd(t string, at int, octets []string, prefix string) int {
+func octetsEnd(t searched, at int, octets []string, prefix string) int {
 	for _, octet := range octets {
-		end := foldedEnd(t, at, prefix+octet)
+		end := t.folded(at, prefix+octet)
 		if end < 0 {
-			end = max(foldedEnd(t, at, "%"+octet), foldedEnd(t, at, "%25"+octet))
+			end = max(t.folded(at, "%"+octet), t.folded(at, "%25"+octet))
 		}
 		if end < 0 {
 			return -1
@@ -300,16 +335,16 @@ func octetsEnd(t string, at int, octets []string, prefix string) int {
 	return at
 }
 
-func (e escape) unitsEnd(t string, at int) int {
+func (e escape) unitsEnd(t searched, at int) int {
 	if len(e.units) == 0 {
 		return -1
 	}
 	for _, unit := range e.units {
-		n := slashes(t[at:])
-		if n == 0 {
+		behind := t.behindSlashes(at)
+		if behind == at {
 			return -1
 		}
-		if at = foldedEnd(t, at+n, unit); at < 0 {
+		if at = t.folded(behind, unit); at < 0 {
 			return -1
 		}
 	}
@@ -317,26 +352,18 @@ func (e escape) unitsEnd(t string, at int) int {
 }
 
 // entityBodies returns where the text of an entity may begin that begins at a place of t.
-func entityBodies(t string, at int) []int {
+func entityBodies(t searched, at int) []int {
 	body := -1
-	switch behind := at + slashes(t[at:]); {
+	switch behind := t.behindSlashes(at); {
 	case behind > at:
-		body = foldedEnd(t, behind, "u0026")
-	case strings.HasPrefix(t[at:], "&"):
+		body = t.folded(behind, "u0026")
+	case strings.HasPrefix(t.text[at:], "&"):
 		body = at + 1
 	}
 	if body < 0 {
 		return nil
 	}
-	return appendFound([]int{body}, foldedEnd(t, body, "amp;"))
-}
-
-// foldedEnd returns the end of text at a place of t, whatever its case, or -1.
-func foldedEnd(t string, at int, text string) int {
-	if end := at + len(text); end <= len(t) && strings.EqualFold(t[at:end], text) {
-		return end
-	}
-	return -1
+	return appendFound([]int{body}, t.folded(body, "amp;"))
 }
 
 func appendFound(ends []int, more ...int) []int {
@@ -349,25 +376,25 @@ func appendFound(ends []int, more ...int) []int {
 }
 
 // spaceEnd returns the end of the white space at a place of t, escaped or not, or -1. It knows all that strings.Fields folds.
-func spaceEnd(t string, at int) int {
-	behind := at + slashes(t[at:])
-	if r, size := utf8.DecodeRuneInString(t[behind:]); unicode.IsSpace(r) {
+func spaceEnd(t searched, at int) int {
+	behind := t.behindSlashes(at)
+	if r, size := utf8.DecodeRuneInString(t.text[behind:]); unicode.IsSpace(r) {
 		return behind + size
 	}
-	if at == len(t) || !strings.ContainsRune(`+%&\`, rune(t[at])) {
+	if at == len(t.text) || !strings.ContainsRune(`+%&\`, rune(t.text[at])) {
 		return -1
 	}
 	end := -1
 	switch {
-	case t[at] == '+':
+	case t.text[at] == '+':
 		end = at + 1
-	case behind > at && behind < len(t) && strings.ContainsRune("nrtvfNRTVF", rune(t[behind])):
+	case behind > at && behind < len(t.text) && strings.ContainsRune("nrtvfNRTVF", rune(t.text[behind])):
 		end = behind + 1
 	default:
-		end = foldedEnd(t, at, "%2b")
+		end = t.folded(at, "%2b")
 	}
 	for _, body := range entityBodies(t, at) {
-		end = max(end, foldedEnd(t, body, "nbsp;"))
+		end = max(end, t.folded(body, "nbsp;"))
 	}
 	for _, e := range spaceEscapes() {
 		for _, found := range e.appendEnds(nil, t, at) {
