@@ -66,49 +66,18 @@ func (s scrubber) head(t string, limit int) string {
 // find returns where secrets are, in the order of their beginnings.
 func (s scrubber) find(t string) [][]int {
 	var found [][]int
-	text := newSearched(t)
+	var e *echo
 	for _, form := range s {
-		found = append(found, form.find(text)...)
+		if !strings.Contains(t, form.run) {
+			continue
+		}
+		if e == nil {
+			e = newEcho(t)
+		}
+		found = append(found, form.find(e)...)
 	}
 	slices.SortFunc(found, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
 	return found
-}
-
-// searched is a text in which secrets are looked for. Every escape may stand behind any number of backslashes, so the runs of them are
-// measured once.
-type searched struct {
-	text    string
-	slashes []int // how many each place begins with; nil in a text without any
-}
-
-func newSearched(text string) searched {
-	t := searched{text: text}
-	if !strings.Contains(text, `\`) {
-		return t
-	}
-	t.slashes = make([]int, len(text)+1)
-	for at := len(text) - 1; at >= 0; at-- {
-		if text[at] == '\\' {
-			t.slashes[at] = t.slashes[at+1] + 1
-		}
-	}
-	return t
-}
-
-// behindSlashes returns the place behind the backslashes at a place, which is that place if there are none.
-func (t searched) behindSlashes(at int) int {
-	if t.slashes == nil {
-		return at
-	}
-	return at + t.slashes[at]
-}
-
-// folded returns the end of text at a place, whatever its case, or -1.
-func (t searched) folded(at int, text string) int {
-	if end := at + len(text); end <= len(t.text) && strings.EqualFold(t.text[at:end], text) {
-		return end
-	}
-	return -1
 }
 
 // secretForm is one text to be found in any escape. Its letters and digits are never escaped, so the longest run of them tells cheaply
@@ -155,15 +124,32 @@ func escapable(r rune) bool {
 	return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r == '-' || r == '_' || r == '.')
 }
 
+// echo is a text that may hold secrets. For each place it knows where the backslashes and the zeros there end, so that a long run of
+// them is not read again from each of its places.
+type echo struct {
+	text           string
+	slashes, zeros []int
+}
+
+func newEcho(text string) *echo { return &echo{text, runEnds(text, '\\'), runEnds(text, '0')} }
+
+func runEnds(text string, c byte) []int {
+	ends := make([]int, len(text)+1)
+	ends[len(text)] = len(text)
+	for at := len(text) - 1; at >= 0; at-- {
+		if ends[at] = at; text[at] == c {
+			ends[at] = ends[at+1]
+		}
+	}
+	return ends
+}
+
 // partial is the beginning of a secret in a text. Of all that end at one place only the longest counts.
 type partial struct{ end, start int }
 
 // find returns the places of all occurrences, those that overlap others included. It follows them together, part by part, so that its
 // time does not depend on how they overlap.
-func (f *secretForm) find(t searched) [][]int {
-	if !strings.Contains(t.text, f.run) {
-		return nil
-	}
+func (f *secretForm) find(t *echo) [][]int {
 	shortest := 0
 	for _, part := range f.parts {
 		shortest += part.shortest()
@@ -210,7 +196,7 @@ func (part secretPart) shortest() int {
 }
 
 // append adds to list what p becomes with the part behind it.
-func (part secretPart) append(list []partial, t searched, p partial) []partial {
+func (part secretPart) append(list []partial, t *echo, p partial) []partial {
 	switch {
 	case part.space:
 		for end := spaceEnd(t, p.end); end > 0; end = spaceEnd(t, end) {
@@ -232,9 +218,9 @@ func (part secretPart) append(list []partial, t searched, p partial) []partial {
 }
 
 // ends returns where the character at a place of t may end.
-func (part secretPart) ends(t searched, at int) []int {
+func (part secretPart) ends(t *echo, at int) []int {
 	var ends []int
-	behind := t.behindSlashes(at)
+	behind := t.slashes[at]
 	switch {
 	case part.literal == `\`:
 		if behind > at {
@@ -293,39 +279,38 @@ func escapesOf(character string) []escape {
 	return append(all, e)
 }
 
-func (e escape) appendEnds(ends []int, t searched, at int) []int {
+func (e escape) appendEnds(ends []int, t *echo, at int) []int {
 	if at == len(t.text) {
 		return ends
 	}
 	switch t.text[at] {
 	case '%':
-		once, twice := octetsEnd(t, at, e.octets, "%"), octetsEnd(t, at, e.octets, "%25")
+		once, twice := octetsEnd(t.text, at, e.octets, "%"), octetsEnd(t.text, at, e.octets, "%25")
 		ends = appendFound(ends, once, twice)
 	case '\\':
-		behind := t.behindSlashes(at)
+		behind := t.slashes[at]
 		for _, text := range e.slashed {
-			ends = appendFound(ends, t.folded(behind, text))
+			ends = appendFound(ends, foldedEnd(t.text, behind, text))
 		}
 		ends = appendFound(ends, e.unitsEnd(t, at))
 	}
 	for _, at := range entityBodies(t, at) {
 		for _, text := range e.entities {
-			ends = appendFound(ends, t.folded(at, text))
+			ends = appendFound(ends, foldedEnd(t.text, at, text))
 		}
-		if digits := t.folded(at, "#x"); digits > 0 && e.hex != "" {
-			zeros := len(t.text[digits:]) - len(strings.TrimLeft(t.text[digits:], "0"))
-			ends = appendFound(ends, t.folded(digits+zeros, e.hex))
+		if digits := foldedEnd(t.text, at, "#x"); digits > 0 && e.hex != "" {
+			ends = appendFound(ends, foldedEnd(t.text, t.zeros[digits], e.hex))
 		}
 	}
 	return ends
 }
 
 // octetsEnd prefers the given prefix for each octet and takes the other where it has to.
-func octetsEnd(t searched, at int, octets []string, prefix string) int {
+func octetsEnd(t string, at int, octets []string, prefix string) int {
 	for _, octet := range octets {
-		end := t.folded(at, prefix+octet)
+		end := foldedEnd(t, at, prefix+octet)
 		if end < 0 {
-			end = max(t.folded(at, "%"+octet), t.folded(at, "%25"+octet))
+			end = max(foldedEnd(t, at, "%"+octet), foldedEnd(t, at, "%25"+octet))
 		}
 		if end < 0 {
 			return -1
@@ -335,16 +320,16 @@ func octetsEnd(t searched, at int, octets []string, prefix string) int {
 	return at
 }
 
-func (e escape) unitsEnd(t searched, at int) int {
+func (e escape) unitsEnd(t *echo, at int) int {
 	if len(e.units) == 0 {
 		return -1
 	}
 	for _, unit := range e.units {
-		behind := t.behindSlashes(at)
+		behind := t.slashes[at]
 		if behind == at {
 			return -1
 		}
-		if at = t.folded(behind, unit); at < 0 {
+		if at = foldedEnd(t.text, behind, unit); at < 0 {
 			return -1
 		}
 	}
@@ -352,18 +337,26 @@ func (e escape) unitsEnd(t searched, at int) int {
 }
 
 // entityBodies returns where the text of an entity may begin that begins at a place of t.
-func entityBodies(t searched, at int) []int {
+func entityBodies(t *echo, at int) []int {
 	body := -1
-	switch behind := t.behindSlashes(at); {
+	switch behind := t.slashes[at]; {
 	case behind > at:
-		body = t.folded(behind, "u0026")
+		body = foldedEnd(t.text, behind, "u0026")
 	case strings.HasPrefix(t.text[at:], "&"):
 		body = at + 1
 	}
 	if body < 0 {
 		return nil
 	}
-	return appendFound([]int{body}, t.folded(body, "amp;"))
+	return appendFound([]int{body}, foldedEnd(t.text, body, "amp;"))
+}
+
+// foldedEnd returns the end of text at a place of t, whatever its case, or -1.
+func foldedEnd(t string, at int, text string) int {
+	if end := at + len(text); end <= len(t) && strings.EqualFold(t[at:end], text) {
+		return end
+	}
+	return -1
 }
 
 func appendFound(ends []int, more ...int) []int {
@@ -376,8 +369,8 @@ func appendFound(ends []int, more ...int) []int {
 }
 
 // spaceEnd returns the end of the white space at a place of t, escaped or not, or -1. It knows all that strings.Fields folds.
-func spaceEnd(t searched, at int) int {
-	behind := t.behindSlashes(at)
+func spaceEnd(t *echo, at int) int {
+	behind := t.slashes[at]
 	if r, size := utf8.DecodeRuneInString(t.text[behind:]); unicode.IsSpace(r) {
 		return behind + size
 	}
@@ -391,10 +384,10 @@ func spaceEnd(t searched, at int) int {
 	case behind > at && behind < len(t.text) && strings.ContainsRune("nrtvfNRTVF", rune(t.text[behind])):
 		end = behind + 1
 	default:
-		end = t.folded(at, "%2b")
+		end = foldedEnd(t.text, at, "%2b")
 	}
 	for _, body := range entityBodies(t, at) {
-		end = max(end, t.folded(body, "nbsp;"))
+		end = max(end, foldedEnd(t.text, body, "nbsp;"))
 	}
 	for _, e := range spaceEscapes() {
 		for _, found := range e.appendEnds(nil, t, at) {

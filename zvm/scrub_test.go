@@ -145,6 +145,18 @@ func TestLongSecretsOfEscapedCharactersAreFound(t *testing.T) {
 	}
 }
 
+// A run that is read again from each of its places takes longer than a test may.
+func TestLongRunsInATextAreReadOnce(t *testing.T) {
+	t.Parallel()
+	const n = 1 << 20
+	slashes := strings.Repeat(`\`, n)
+	for name, run := range map[string]string{"backslashes": slashes, "zeros": slashes + "u0026#x" + strings.Repeat("0", n)} {
+		if got := newScrubber("/abc").text("/abc" + run); got != redacted+run {
+			t.Errorf("%s behind the secret became %d bytes, %.40q", name, len(got), got)
+		}
+	}
+}
+
 // Every byte of every occurrence as it is goes. What the mark then makes with its neighbors is no secret, even if it reads like one.
 func FuzzScrubber(f *testing.F) {
 	f.Add("MARKER", "a", "b", 3)
