@@ -80,6 +80,9 @@ func parseMessage(line []byte) (message, error) {
 	if strings.EqualFold(m.method, methodCall) && m.method != methodCall {
 		return m, fmt.Errorf("the method has another case than %q", methodCall)
 	}
+	if strings.Contains(m.method, "\x00") {
+		return m, errors.New("the method holds a NUL, at which some readers end it")
+	}
 	m.params, m.isCall = members["params"], m.method == methodCall
 	return m, nil
 }

@@ -3,11 +3,12 @@ package proxyadapter
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 )
 
 // FuzzNoReaderFindsACallInWhatPassesUnjudged holds a message against how servers may read it: the last or the first of
-// equal names, with and without regard to case.
+// equal names, with and without regard to case, and to what stands behind a NUL.
 func FuzzNoReaderFindsACallInWhatPassesUnjudged(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`,
@@ -15,6 +16,8 @@ func FuzzNoReaderFindsACallInWhatPassesUnjudged(f *testing.F) {
 		`{"id":1,"Method":"tools/call","method":"ping"}`,
 		`{"id":1,"method":"tools\/call","params":{"name":"x"}}`,
 		`{"id":1,"m\u0065thod":"tools/call"}`,
+		`{"id":1,"method\u0000x":"tools/call","method":"ping"}`,
+		`{"id":1,"method":"tools/call\u0000"}`,
 		`{"id":1,"result":{"method":"tools/call"}}`,
 		`[{"method":"tools/call"}]`,
 	} {
@@ -49,7 +52,10 @@ func FuzzNoReaderFindsACallInWhatPassesUnjudged(f *testing.F) {
 	})
 }
 
-func equalFold(a, b string) bool { return bytes.EqualFold([]byte(a), []byte(b)) }
+func equalFold(a, b string) bool {
+	a, _, _ = strings.Cut(a, "\x00")
+	return strings.EqualFold(a, b)
+}
 
 func text(v any) string {
 	s, _ := v.(string)

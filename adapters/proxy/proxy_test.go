@@ -105,6 +105,8 @@ func TestWhatCanBeReadInTwoWaysIsRefused(t *testing.T) {
 		`{"jsonrpc":"2.0","id":7,"method":"ping","Method":"tools/call","params":{"name":"powerOff","arguments":{"name":"web01"}}}`,
 		`{"jsonrpc":"2.0","id":7,"METHOD":"tools/call","params":{"name":"powerOff","arguments":{"name":"web01"}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"Tools/Call","params":{"name":"powerOff","arguments":{"name":"web01"}}}`,
+		`{"jsonrpc":"2.0","id":7,"method\u0000":"tools/call","method":"ping","params":{"name":"powerOff","arguments":{"name":"web01"}}}`,
+		`{"jsonrpc":"2.0","id":7,"method":"tools/call\u0000","params":{"name":"powerOff","arguments":{"name":"web01"}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":["tools/call"],"params":{"name":"powerOff","arguments":{"name":"web01"}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"listVMs","name":"powerOff","arguments":{"name":"web01"}}}`,
 		`{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"listVMs","Name":"powerOff","arguments":{"name":"web01"}}}`,

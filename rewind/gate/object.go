@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
@@ -18,11 +19,14 @@ import (
 // otherwise, and then the gate would judge another call than the one that runs. So what is ambiguous is refused.
 
 // Members returns the members of text that is one JSON object. The error says what is ambiguous in it: two names that
-// are equal, or differ in case alone.
+// are equal, or differ in case alone, or one that a reader in C takes for another, since it ends at a NUL there.
 func Members(object []byte) (map[string]json.RawMessage, error) {
 	all := map[string]json.RawMessage{}
 	folded := map[string]bool{}
 	err := eachMember(json.NewDecoder(bytes.NewReader(object)), func(decoder *json.Decoder, name string) error {
+		if strings.Contains(name, "\x00") {
+			return fmt.Errorf("the name %.40q holds a NUL", name)
+		}
 		if folded[foldCase(name)] {
 			return fmt.Errorf("the name %.40q occurs more than once", name)
 		}

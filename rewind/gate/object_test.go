@@ -32,6 +32,8 @@ func TestArgumentsThatCanBeReadInTwoWaysAreRefused(t *testing.T) {
 		`{"vm":"a","VM":"b"}`,
 		`{"vm":"a","\u0076m":"b"}`,
 		`{"ho` + "ſ" + `t":"a","host":"b"}`,
+		`{"vm\u0000x":"a","vm":"b"}`,
+		`{"vm\u0000":"a"}`,
 		`{"a":{"b":1,"b":2}}`,
 		`{"a":[{"b":1,"b":2}]}`,
 		`{"a":"\ud800"}`,
