@@ -202,12 +202,21 @@ func (d *document) twice(name string, at item) error {
 	return d.damaged(d.text, at.start, strconv.Quote(name)+" stands here a second time")
 }
 
-// decode reads a part of the document into v.
+// decode reads a part of the document into v. Only a part with a number that no float64 holds, which other readers take for
+// infinite, has numbers as they are written.
 func decode(part *hujson.Value, v any) error {
 	standard := part.Clone()
 	standard.Standardize()
 	standard.BeforeExtra, standard.AfterExtra = nil, nil
-	return json.Unmarshal(standard.Pack(), v)
+	text := standard.Pack()
+	err := json.Unmarshal(text, v)
+	var unfit *json.UnmarshalTypeError
+	if errors.As(err, &unfit) {
+		decoder := json.NewDecoder(bytes.NewReader(text))
+		decoder.UseNumber()
+		err = decoder.Decode(v)
+	}
+	return err
 }
 
 // members goes through an object's members, and elements through those of an array. Of any other value there are none.

@@ -18,6 +18,7 @@ func FuzzSettings(f *testing.F) {
 		"\ufeff{\r\n\t\"hooks\": {\r\n\t\t\"Stop\": []\r\n\t}\r\n}", `{"hooks":{"beforeMCPExecution":[1]}}`, "{\"a\": [ // x\n ] /* y */, /* z */ }",
 		`{"hooks":{"PreToolUse":[{"hooks":[{"command":"zerto-rewind hook --host codex"}],"x":1}]}}`, `{"version":1,"hooks":{}}`,
 		`{"hooks":{"Stop":[{"command":"zerto\u002drewind hook --host codex"}]}}`, `{"hooks":{"Stop":[{"command":"'zerto'-rewind hook --host"}]}}`,
+		`{"x":1e400,"hooks":{"PreToolUse":[{"hooks":[{"command":"zerto-rewind hook --host codex","timeout":1e400}]}]}}`,
 	} {
 		f.Add(seed, true)
 		f.Add(seed, false)

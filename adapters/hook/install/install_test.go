@@ -360,6 +360,7 @@ func TestOneEntryIsLeft(t *testing.T) {
 		"a foreign handler":   `{"matcher":"x","hooks":[` + right + `,{"type":"command","command":"lint"}]}`,
 		"asynchronous":        `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + strings.Replace(right, `"timeout"`, `"async":true,"timeout"`, 1) + `]}`,
 		"a short time-out":    `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + strings.Replace(right, "15", "1", 1) + `]}`,
+		"an endless one":      `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + strings.Replace(right, "15", "1e400", 1) + `]}`,
 		"fails open":          `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","hooks":[` + strings.Replace(right, `"onFailure":"block",`, "", 1) + `]}`,
 		"blocks the group":    `{"matcher":"mcp__.*|Bash|PowerShell|Edit|Write","onFailure":"block","hooks":[` + strings.Replace(right, `"onFailure":"block",`, "", 1) + `]}`,
 		"a binary of Windows": `{"matcher":"*","hooks":[{"type":"command","command":"C:\\Users\\First Last\\zerto-rewind.exe","args":["hook","--host","claude"]}]}`,
