@@ -350,7 +350,7 @@ func (d *document) replace(v *hujson.Value, content any) error {
 	return d.splice(v.StartOffset, v.EndOffset, text)
 }
 
-// remove takes out an item, and leaves the comments around it.
+// remove takes out an item, and leaves the comments around it and between its name and its value.
 func (d *document) remove(v *hujson.Value, index int) error {
 	all, trailing := items(v)
 	if index < 0 || index >= len(all) {
@@ -361,9 +361,16 @@ func (d *document) remove(v *hujson.Value, index int) error {
 	if trailing || index < len(all)-1 {
 		behind = gone.comma
 	}
-	before := bytes.TrimRight(d.text[gone.before:gone.start], " \t\r\n")
+	around := bytes.Clone(d.text[gone.before:gone.start])
+	if object, ok := v.Value.(*hujson.Object); ok {
+		around = append(append(around, object.Members[index].Name.AfterExtra...), object.Members[index].Value.BeforeExtra...)
+	}
+	if behind == gone.comma {
+		around = append(around, d.text[gone.end:gone.comma-1]...)
+	}
+	before := bytes.TrimRight(around, " \t\r\n")
 	if endsInLineComment(before) && !bytes.HasPrefix(d.text[behind:], []byte(d.newline)) {
-		before = append(bytes.Clone(before), d.newline...)
+		before = append(before, d.newline...)
 	}
 	switch {
 	case len(all) == 1:

@@ -108,3 +108,25 @@ func TestSettingsOfOddShape(t *testing.T) {
 		}
 	}
 }
+
+func TestUninstallationKeepsCommentsAtEveryPlace(t *testing.T) {
+	t.Parallel()
+	const ours = `{"hooks":[{"type":"command","command":"zerto-rewind hook --host codex"}]}`
+	comments := []string{"/*x*/", "//x\n"}
+	for _, settings := range []string{
+		`{"hooks" X:{"PreToolUse":[OURS]}}`, `{"hooks": X{"PreToolUse":[OURS]}, "a":1}`, `{"a":1, "hooks":X {"PreToolUse":[OURS],},}`,
+		`{"hooks":{X"PreToolUse":[OURS]}}`, `{"hooks":{"PreToolUse"X:[OURS]}}`, `{"hooks":{"PreToolUse":X[OURS],"Stop":[]}}`,
+		`{"hooks":{"PreToolUse":[XOURS]}}`, `{"hooks":{"PreToolUse":[OURS X]}}`, `{"hooks":{"PreToolUse":[OURS X,]}}`,
+		`{"hooks":{"PreToolUse":[OURS X, {"matcher":"m","hooks":[]}]}}`, `{"hooks":{"PreToolUse":[{"matcher":"m","hooks":[]} X, OURS]}}`,
+		`{"hooks":{"PreToolUse":[OURS]X}}`, `{"hooks":{"PreToolUse":[OURS]X,},}`, `{"hooks":{"PreToolUse":[OURS]}X}`,
+	} {
+		for _, comment := range comments {
+			text := strings.NewReplacer("X", comment, "OURS", ours).Replace(settings)
+			h := hostNamed("codex")
+			cleared, err := h.removed("f", []byte(text), "/opt/zerto-rewind", Place{Home: "/h", OS: "linux"})
+			if err != nil || !strings.Contains(string(cleared), comment) || strings.Contains(string(cleared), "zerto-rewind") {
+				t.Errorf("%q became %q, %v", text, cleared, err)
+			}
+		}
+	}
+}
