@@ -82,21 +82,23 @@ func clineCancel(reason string) answer {
 	}{true, cut(reason)}, reason)
 }
 
-// mayBeClines reports whether what came of an input may be read by Cline, which a plain block does not stop. It never
-// goes by what an agent chose, so that no argument of a call makes a refusal one that Cline does not see.
+// mayBeClines reports whether what came of an input may be read by Cline, which a plain block does not stop. Of an input that
+// can be read it never goes by what an agent chose, so that no argument of a call hides a refusal from Cline.
 func (r run) mayBeClines(told string, p *payload, input []byte) bool {
 	switch {
 	case r.host != nil:
 		return r.host.name == HostCline
+	case told == HostCline:
+		return true
 	case p != nil:
 		return cline().marked(p)
 	}
-	return seemsClines(told, input)
+	return seemsClines(input)
 }
 
 // seemsClines goes by the first mark in an input that could not be read: hosts write their own members before those of
 // the call.
-func seemsClines(told string, input []byte) bool {
+func seemsClines(input []byte) bool {
 	first := func(names ...string) int {
 		at := len(input)
 		for _, name := range names {
@@ -106,6 +108,5 @@ func seemsClines(told string, input []byte) bool {
 		}
 		return at
 	}
-	clines, others := first("hookName", "preToolUse", "clineVersion"), first("hook_event_name", "agent_action_name")
-	return clines < others || clines == others && told == HostCline
+	return first("hookName", "preToolUse", "clineVersion") < first("hook_event_name", "agent_action_name")
 }

@@ -234,6 +234,10 @@ func TestClineSeesEveryRefusal(t *testing.T) {
 			}
 		}
 	}
+	callFirst := `{"tool_call":{"name":"x","input":{"hook_event_name":1}},"hookName":"tool_`
+	if r := run(t.Context(), strings.NewReader(callFirst), hookadapter.Config{Host: "cline", Gate: noGuards}); clineReads(r, "") != blocked {
+		t.Errorf("the call before the marks: %v", r)
+	}
 }
 
 // TestTheSameCallIsRefusedInTheSameWords covers what is found in one of several members.
